@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesstruct.app.folder import InputError
 from bayesstruct.app.intake import (
+    TIMES,
     check_apart,
     columns_of,
     is_text,
@@ -37,8 +38,6 @@ _LISTS = {
     "from to": "links",
     "winner loser": "wins",
 }
-#: Names of columns that say when the values of a row were observed, if they ascend.
-_TIMES = frozenset("time t date day step year month week hour minute second trial visit".split())
 #: Names of columns of numbers that say which series a row is of, if equal ones follow each other.
 _SERIES = frozenset(
     "series subject participant person patient individual animal id unit track session who".split()
@@ -110,6 +109,8 @@ class Choice:
     labels : dict of str to list of str
         Columns that are variables of this model and may be no variables, since their values may name the groups of the rows, or
         the series; with the options that say so, "group" and "series".
+    clocks : list of str
+        Columns that may be the times of the rows, though not in this order.
     others : list of (str, list of (str, str))
         Other models that fit, with their options; those that need another one have it with a word in capitals.
     """
@@ -120,6 +121,7 @@ class Choice:
     given: list[tuple[str, str]]
     time: str | None
     labels: dict[str, list[str]]
+    clocks: list[str]
     others: list[tuple[str, list[tuple[str, str]]]]
 
     def lines(self, options: Mapping) -> list[str]:
@@ -138,6 +140,13 @@ class Choice:
             what += f"; rows in the order of {self.time!r}, a series"
             words += f" --drop {shlex.quote(self.time)}"
         lines = [f"No --model given; {what}. Running {words}."]
+        lines += [
+            f"If {name!r} is the time of each row of a series, sort the rows by it (within each series), and give "
+            f"--model markov_transitions --drop {shlex.quote(name)}."
+            for name in self.clocks
+        ]
+        if self.kind == "states without an order":
+            lines += ["If states of text have an order, write it: --states 'COLUMN=low<mid<high'."]
         lines += ["Others that fit:"] * bool(self.others)
         read = shlex.join(table_words({**options, "drop": dropped}))
         for model, given in self.others:
@@ -191,7 +200,7 @@ def choose(
     """
     kind = _kind_of_pairs(frame)
     counts: dict[str, int] = {}
-    time, labels = None, {}
+    time, labels, clocks = None, {}, []
     if kind is None:
         named = columns_of(given)
         check_apart(frame, named)
@@ -205,6 +214,7 @@ def choose(
         _refuse(kinds, _in_runs(frame, kinds))
         if not time and not {"group", "series"} & {*named}:
             labels = _labels(frame, kinds)
+        clocks = _clocks(frame, kinds) if time is None and "group" not in named else []
         for each in kinds.values():
             counts[each] = counts.get(each, 0) + 1
         kind = "series" if time else _kind_of_table({*kinds.values()})
@@ -241,7 +251,7 @@ def choose(
         for name, own in others
         if not (labels and {("group", "COLUMN"), ("series", "COLUMN")} & {*own})
     ]
-    return Choice(kind, counts, model, own, time, labels, others)
+    return Choice(kind, counts, model, own, time, labels, clocks, others)
 
 
 def _first_choice(frame, given, models) -> tuple[str, list[tuple[str, str]]] | None:
@@ -304,7 +314,7 @@ def _times(frame, kinds) -> tuple[str | None, str | None]:
     """
     for name in kinds:
         rest = [kind for other, kind in kinds.items() if other != name]
-        if str(name).lower() not in _TIMES or is_text(frame[name]) or frame[name].isna().any():
+        if str(name).lower() not in TIMES or is_text(frame[name]) or frame[name].isna().any():
             continue
         again = np.diff(frame[name]) <= 0
         if not again.any() and {*rest} <= {"numbers", "counts", "ordered states"}:
@@ -319,6 +329,15 @@ def _times(frame, kinds) -> tuple[str | None, str | None]:
             ):
                 return str(name), str(other)
     return None, None
+
+
+def _clocks(frame, kinds) -> list[str]:
+    """Return columns of numbers that have the name of a time."""
+    return [
+        str(name)
+        for name, kind in kinds.items()
+        if str(name).lower() in TIMES and kind in ("numbers", "counts") and not is_text(frame[name])
+    ]
 
 
 def kind_of(name: str, column: "pd.Series") -> str:
@@ -405,9 +424,13 @@ def _kind_of_pairs(frame) -> str | None:
 
 
 def _refuse_covariances(matrix) -> None:
-    """Say how matrices of correlations are learned, since the number of rows must be given."""
-    if np.allclose(np.diag(matrix), 1) and np.nanmax(abs(matrix)) <= 1 + 1e-9:
+    """Say how matrices of correlations and covariances are learned, since the number of rows must be given."""
+    diagonal = np.diag(matrix)
+    unit = np.allclose(diagonal, 1) and np.nanmax(abs(matrix)) <= 1 + 1e-9
+    complete = not np.isnan(matrix).any() and (diagonal > 0).all()
+    if unit or (complete and np.linalg.eigvalsh(matrix)[0] > -1e-9 * diagonal.max()):
+        kind = "correlations" if unit else "covariances"
         raise TableError(
-            "The table is one of correlations, or of similarities: learn the first with --cov --n ROWS --model gaussian_graphical, "
+            f"The table is one of {kind}, or of similarities: learn the first with --cov --n ROWS --model gaussian_graphical, "
             "the second with --model additive_clustering"
         )

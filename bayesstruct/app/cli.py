@@ -80,6 +80,8 @@ class LearnCommand(TyperCommand):
                 continue
             if flag in own and flag != "--":
                 takes = not sign and not getattr(own[flag], "is_flag", False) and flag != "--help"
+                if takes and words and words[0].startswith("--"):
+                    raise UsageError(f"{flag} needs a value")
                 more = [words.pop(0)] if takes and words else []
                 rest += [word, *more]
                 model = ([value] if sign else more or [None])[-1] if flag == "--model" else model
@@ -88,7 +90,7 @@ class LearnCommand(TyperCommand):
             if name not in KNOWN or "_" in flag:
                 common = (p.removeprefix("--") for p in own if p.startswith("--"))
                 raise UsageError(unknown(name, model if model in MODELS else None, common))
-            if not sign and not words:
+            if not sign and (not words or words[0].startswith("--")):
                 raise UsageError(f"{flag} needs a value")
             given.append((name, value if sign else words.pop(0)))
         ctx.obj["model"] = model

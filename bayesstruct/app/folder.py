@@ -9,12 +9,14 @@ import json
 import os
 import shlex
 import shutil
+import zipfile
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesstruct.app.result_files import RESULTS
+from bayesstruct.models.catalogue import MODELS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,7 +178,12 @@ def write(folder: Path, job: Job) -> None:
     """Store table and settings; the settings last, since they make the folder a run."""
     import numpy as np
 
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be made ({error.strerror}): choose another folder with --out"
+        ) from error
     values, layout = _plain(job.frame)
     with (folder / TABLE).open("wb") as file:
         np.savez_compressed(file, values=values)
@@ -224,7 +231,20 @@ def read(folder: Path) -> Job:
         matches = options.pop("format") == FORMAT and digest(frame) == options["digest"]
         if not matches or any(name not in options for name in DECISIVE):
             raise ValueError("its parts do not belong together")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError) as error:
+        if options["model"] not in MODELS:
+            raise ValueError(f"there is no model {options['model']!r}")
+        for name in ("draws", "tune", "chains", "seed"):
+            if not isinstance(options[name], int):
+                raise ValueError(f"{name} are no whole number: {options[name]!r}")
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        zipfile.BadZipFile,
+    ) as error:
         raise InputError(
             f"the run in {folder} cannot be read ({error}): start again in another folder"
         ) from error

@@ -38,6 +38,7 @@ __all__ = [
     "NUMBERS",
     "SQUARES",
     "STATES",
+    "TIMES",
     "apart",
     "check_apart",
     "codes_of",
@@ -57,6 +58,8 @@ NUMBERS = ("numbers", "numbers or states", "series", "ratings")
 STATES = ("two states", "states", "numbers or states")
 #: Options that name columns which are no variables.
 APART = ("group", "series", "response", "row_counts", "covariates")
+#: Names of columns that say when the values of a row were observed, if they ascend.
+TIMES = frozenset("time t date day step year month week hour minute second trial visit".split())
 #: Tables of pairs of objects.
 SQUARES = ("links", "similarities", "wins")
 _NOT_SET = {"", "none", "no", "0", "nan", "-"}
@@ -219,6 +222,8 @@ def table_of_model(frame: "pd.DataFrame", options: dict) -> "tuple[pd.DataFrame,
     if needs_numbers(options):
         _refuse_text(frame, own, options["model"])
     _refuse_identifiers(frame, own)
+    if kind == "series":
+        _warn_of_order(frame, own.get("series"))
     log = options["log"] if options["log"] is not None else options["source"] == BUNDLED
     return (_logarithms(frame, own) if log else frame), bool(log)
 
@@ -268,7 +273,8 @@ def _refuse_text(frame, own, model):
         return
     example = frame[names[0]].dropna()
     shown = f" (for example {str(example.iloc[0])!r:.40})" if len(example) else ""
-    others = "; for states, ordered or not, use --model gaussian_graphical --marginals mixed"
+    discrete = model == "bayesian_network"
+    others = f"; for states, {'add --score bdeu, or' if discrete else 'ordered or not,'} use --model gaussian_graphical --marginals mixed"
     raise TableError(
         f"{column_list(names)} {'holds' if len(names) == 1 else 'hold'} text{shown}, and {model} needs numbers: {leave_out(names)}"
         f"{others if model != 'markov_transitions' else ''}"
@@ -310,6 +316,18 @@ def names_rows(name: str, column: "pd.Series") -> bool:
         return not stated and not all(reads_as_number(str(value)) for value in seen)
     words = str(name).lower().replace("-", "_").replace(".", "_").split("_")
     return bool("id" in words and (seen == np.floor(seen)).all())
+
+
+def _warn_of_order(frame, series):
+    """Warn if a column that may be the time does not ascend in each series, whose rows are read in the order of the file."""
+    for name in frame:
+        if str(name).lower() in TIMES and name != series and not is_text(frame[name]):
+            parts = frame[name].groupby(frame[series]) if series else [("", frame[name])]
+            if not all(part.is_monotonic_increasing for _, part in parts):
+                warn(
+                    f"Column {name!r}: does not ascend in each series, and rows are read in the order of the file; if it is "
+                    f"the time, sort the rows by it and leave it out with --drop {name}"
+                )
 
 
 def _rows_named(frame):

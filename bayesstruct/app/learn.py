@@ -170,7 +170,9 @@ def _model(job: Job) -> "pm.Model":
     if job.options["model"] == "gaussian_graphical" and not (
         job.options["cov"] or {"marginals", "covariates", "row_counts"} & {*own}
     ):
-        Table.continuous(job.frame)  # the same errors as of the model, before PyMC is loaded
+        with warnings.catch_warnings():  # the model has the same warnings
+            warnings.simplefilter("ignore", TableWarning)
+            Table.continuous(job.frame)  # the same errors as of the model, before PyMC is loaded
     return build(job)
 
 

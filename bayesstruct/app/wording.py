@@ -38,6 +38,12 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match], str]], ...] = (
     (r"(?<![\w-])states=(?!\w)", "--states"),
     (r"make it an ordered category", "write its states in order, --states 'COLUMN=1<2<3'"),
     (r", as in np\.log\(data\)", " with --log"),
+    (
+        r"(?<=pass the rows that it was computed from, or, where there are none, )[\w]+\(cov=.*",
+        "--cov --n ROWS",
+    ),
+    (r", for instance pandas\.cut\(column, 3\)", ""),
+    (r", for example with pandas\.get_dummies\([^()]*\)", " as columns of 0 and 1"),
     (r"(?<=use )pairwise_mrf\b", "--model pairwise_mrf"),
     (r"leave it out, or make it the index", "leave it out with --drop"),
     (r"`missing_codes=?`", "--missing"),

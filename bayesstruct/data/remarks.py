@@ -430,7 +430,7 @@ def counter_remarks(names: Sequence[str], values: np.ndarray) -> list[str]:
     return [
         f"{column_list(columns)}: counts the rows, in this or another order; leave it out if it identifies or only "
         "numbers them (pandas.read_csv(..., index_col=0) does so with the first column of a file); if it is a variable, "
-        f"such as the year of a row, keep it, as in data[{columns[0]!r}] / 10, of which this is not said"
+        f"such as the year of a row, keep it (data[{columns[0]!r}] / 10 is the same variable without this warning)"
     ]
 
 

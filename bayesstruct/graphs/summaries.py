@@ -83,9 +83,10 @@ def bayes_factor_text(value: float, bound: bool) -> str:
     """
     if np.isnan(value):
         return "not tested"
-    if value >= 10.0**LARGEST:
+    # 1e-5: the odds of a probability of 1 - 1e-6 are 999,999.
+    if value >= 10.0**LARGEST * (1 - 1e-5):
         return f"> 1e{LARGEST}"
-    if value <= 10.0**-LARGEST:
+    if value <= 10.0**-LARGEST * (1 + 1e-5):
         return f"< 1e-{LARGEST}"
     text = f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
     return f"{'>' if value > 1 else '<'} {text}" if bound else text

@@ -7,6 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bayesstruct.app.cli import app
+from bayesstruct.app.intake import table_of_model
+from bayesstruct.data.errors import TableWarning
 
 N = 40
 
@@ -42,6 +44,9 @@ def folder(tmp_path_factory):
         "pairs": pd.DataFrame({"from": ["a"], "to": ["b"], "more": ["c"]}),
         "short": pd.DataFrame({"a": [0, 1]}),
         "codes": pd.DataFrame({"a": [0, 2] * (N // 2)}),
+        "shuffled": numbers.assign(time=rng.permutation(N)),
+        "covariances": numbers.cov().rename_axis("v").reset_index(),
+        "bare_covariances": numbers.cov(),
         "correlations": numbers.corr().rename_axis("v").reset_index(),
     }
     for name, table in tables.items():
@@ -63,6 +68,8 @@ BAD = {
     "effects of no network": ("words", "--model ising --effects", ["ising has no --effects", "bayesian_network"]),
     "underscores": ("numbers", "--model gaussian_graphical --edge_probability .2", ["did you mean --edge-probability?"]),
     "no value": ("numbers", "--model gaussian_graphical --prior", ["--prior needs a value"]),
+    "no value before an option": ("numbers", "--model gaussian_graphical --prior --draws 30", ["--prior needs a value"]),
+    "no value of the command before an option": ("numbers", "--missing --draws 30", ["--missing needs a value"]),
     "no model value": ("numbers", "--model", ["--model", "argument"]),
     "unknown model": ("numbers", "--model izing", ["did you mean 'ising'?"]),
     "given twice": ("numbers", "--model gaussian_graphical --rate 1 --rate 2", ["--rate is given 2 times", "once"]),
@@ -107,6 +114,7 @@ BAD = {
     "numbered rows": ("person", "", ["column 'person_id' names the rows", "--drop person_id"]),
     "numbered rows of a model": ("person", "--model latent_features", ["--drop person_id"]),
     "text": ("group", "--model latent_features", ["column 'sex' holds text", "--drop sex"]),
+    "text in a network": ("words", "--model bayesian_network", ["column", "add --score bdeu"]),
     "many texts": ("essay", "--drop a --states text=t0<t1", ["column 'text' holds", "write all of its states"]),
     "dates": ("dates", "", ["column 'day' holds dates", "--drop day"]),
     # ---- states
@@ -140,6 +148,8 @@ BAD = {
     "n without cov": ("numbers", "--model gaussian_graphical --n 50", ["--n needs --cov"]),
     "cov of a model of rows": ("correlations", "--cov --model ising", ["ising has no --cov", "gaussian_graphical"]),
     "no square": ("numbers", "--cov --n 50", ["40 rows and 4 columns", "square"]),
+    "covariances as a table": ("covariances", "", ["covariances", "--cov --n ROWS"]),
+    "covariances without names": ("bare_covariances", "", ["a covariance matrix", "--cov --n ROWS"]),
     "correlations as a table": ("correlations", "", ["--cov --n ROWS"]),
     "logarithms of a matrix": ("correlations", "--cov --n 50 --log", ["--cov has no --log"]),
     "logarithms of states": ("words", "--model ising --log", ["ising has no --log"]),
@@ -170,3 +180,20 @@ def test_a_bad_call_is_one_line_with_the_remedy(case, folder, tmp_path):
     for part in parts:
         assert part.lower() in lines[0].lower(), (part, lines[0])
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_no_interrupted_run(folder):
+    call = ["learn", str(folder / "numbers.csv"), "--out", str(folder / "short.csv" / "out")]
+    result = CliRunner().invoke(app, call)
+    assert result.exit_code == 2, (result.output, result.exception)
+    assert "cannot be made" in result.stderr
+    assert "choose another folder with --out" in result.stderr
+
+
+def test_rows_that_are_not_in_the_order_of_time_are_noted(folder):
+    options = {"model": "markov_transitions", "columns": [], "drop": [], "states": [], "given": []}
+    options |= {"cov": False, "log": False, "source": "", "model_options": {}, "missing": []}
+    frame = pd.read_csv(folder / "shuffled.csv")
+    with pytest.warns(TableWarning, match="'time': does not ascend in each series"):
+        table_of_model(frame, options)
+    table_of_model(frame.sort_values("time"), options)

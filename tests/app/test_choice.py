@@ -188,3 +188,18 @@ def test_equal_labels_one_after_another_may_name_series():
 def test_tables_that_fit_no_model_are_refused(frame, given, error, says):
     with pytest.raises(error, match=says):
         choose(frame, given)
+
+
+def test_what_may_be_a_series_is_said():
+    table = NUMBERS.assign(who=np.repeat(["p", "q"], N // 2), time=RNG.permutation(N))
+    lines = choose(table, []).lines(PLAIN)
+    assert "If it names the time series of each row, add --series who." in lines
+    assert any(
+        "'time' is the time of each row" in line and "sort the rows" in line for line in lines
+    )
+    assert not any("sort the rows" in line for line in choose(NUMBERS, []).lines(PLAIN))
+
+
+def test_the_order_of_text_can_be_written():
+    assert any("low<mid<high" in line for line in choose(COLOURS, []).lines(PLAIN))
+    assert not any("low<mid<high" in line for line in choose(ANSWERS, []).lines(PLAIN))

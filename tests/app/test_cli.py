@@ -210,6 +210,7 @@ def test_one_is_not_many_and_boxes_are_said_once(tmp_path):
     [
         (1e304, False, "> 1e6"),
         (1e-304, True, "< 1e-6"),
+        (999_999.0, True, "> 1e6"),
         (400.0, True, "> 400"),
         (0.0025, True, "< 0.0025"),
         (1234.5, False, "1,234"),

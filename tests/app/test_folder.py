@@ -117,3 +117,17 @@ def test_another_run_is_told_by_what_differs(changed, says, tmp_path):
     cli_folder.write(tmp_path, job(NUMBERS))
     with pytest.raises(InputError, match=says):
         cli_folder.refuse_other(tmp_path, job(NUMBERS, **changed))
+
+
+def test_damaged_folders_are_refused(tmp_path):
+    cli_folder.write(tmp_path, job(NUMBERS))
+    settings = (tmp_path / cli_folder.SETTINGS).read_text()
+    for old, new in (('"gaussian_graphical"', '"isong"'), ('"draws": 20', '"draws": "many"')):
+        (tmp_path / cli_folder.SETTINGS).write_text(settings.replace(old, new))
+        with pytest.raises(InputError, match=r"cannot be read .*: start again in another folder"):
+            cli_folder.read(tmp_path)
+    (tmp_path / cli_folder.SETTINGS).write_text(settings)
+    whole = (tmp_path / cli_folder.TABLE).read_bytes()
+    (tmp_path / cli_folder.TABLE).write_bytes(whole[:90])
+    with pytest.raises(InputError, match="start again in another folder"):
+        cli_folder.read(tmp_path)

@@ -24,7 +24,8 @@ import bayesstruct as bs
 from bayesstruct.app import report
 from bayesstruct.app.folder import Job
 from bayesstruct.app.report.fit import _table_of, check_fit
-from bayesstruct.app.report.graphs import BLOCKS, EDGES, EFFECTS, found_graph
+from bayesstruct.app.report.graphs import BLOCKS, DIFFERENCES, EDGES, EFFECTS, found_graph
+from bayesstruct.app.report.latent import BEHAVIOURS
 from bayesstruct.app.report.methods import missing_values
 from bayesstruct.app.report.models import describe
 from bayesstruct.app.report.page import command
@@ -640,3 +641,23 @@ def test_long_tables_are_cut(tmp_path):
     assert "The first 20 of 231 rows; all are in `edges.csv`" in text
     assert len(page.cells) < 300
     assert len(pd.read_csv(tmp_path / "edges.csv")) == 231
+
+
+def test_the_terminal_has_the_shares_of_whole_series():
+    rows = pd.MultiIndex.from_product([["p", "q"], range(20)], names=["series", "time"])
+    table = pd.DataFrame({"1": np.arange(40) / 40, "other": 1 - np.arange(40) / 40}, index=rows)
+    finding = Finding(BEHAVIOURS, table, 2)
+    shown = report.console_table(report.Summary([], [finding], Check(), None, []))
+    assert [[str(cell) for cell in column.cells] for column in shown.columns] == [
+        ["p", "q"],
+        ["0.24", "0.74"],
+        ["0.76", "0.26"],
+    ]
+
+
+def test_groups_of_a_difference_are_not_taken_for_an_order():
+    table = pd.DataFrame({"source": ["a"], "target": ["b"], "first": ["f"], "second": ["m"]})
+    table = table.assign(probability=0.9, bayes_factor_shown="9", verdict="undecided")
+    table = table.assign(difference=0.1, hdi_low=0.0, hdi_high=0.2)
+    table.attrs["ci_prob"] = 0.89
+    assert DIFFERENCES.cells(table)["groups"] == ["f minus m"]

@@ -22,6 +22,9 @@ from bayesstruct.app.wording import on_the_command_line
         ("take logarithms, as in np.log(data), or correct outliers", None, "take logarithms with --log, or correct outliers"),
         ("make it an ordered category (in pandas data[column].astype(pandas.CategoricalDtype(ordered=True)))", None, "write its states in order, --states 'COLUMN=1<2<3'"),
         ("write them alike, as data[\"group\"].str.strip().str.lower() does", None, "write them alike in the file"),
+        ("pass the rows that it was computed from, or, where there are none, gaussian_graphical(cov=m, n=5) or bayesian_network(cov=m, n=5)", None, "pass the rows that it was computed from, or, where there are none, --cov --n ROWS"),
+        ("encode it first, for example with pandas.get_dummies(..., drop_first=True), or leave it out", None, "encode it first as columns of 0 and 1, or leave it out"),
+        ("that many rows share, for instance pandas.cut(column, 3)", None, "that many rows share"),
         ("passengers (data about them) are fine", None, "passengers (data about them) are fine"),
     ],
 )  # fmt: skip

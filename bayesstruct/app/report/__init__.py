@@ -113,7 +113,8 @@ def console_table(summary: Summary) -> "rich.table.Table":
 
     if not summary.findings:
         return Table()
-    header, rows, _ = summary.findings[0].rows(10)
+    # Of all rows of the page: some tables are cut only once their rows are put together.
+    header, rows, _ = summary.findings[0].rows()
     table = Table(*map(escape, header))
     for row in rows[:10]:
         table.add_row(*map(Text, row))

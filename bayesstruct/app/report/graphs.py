@@ -241,7 +241,7 @@ def _differences(result: Result) -> "pd.DataFrame":
 
 
 def _difference_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
-    groups = [f"{a} less {b}" for a, b in zip(table["first"], table["second"], strict=True)]
+    groups = [f"{a} minus {b}" for a, b in zip(table["first"], table["second"], strict=True)]
     return {
         "pair": ends(table),
         "probability": fixed(table["probability"]),

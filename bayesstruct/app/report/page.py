@@ -107,7 +107,7 @@ class Page:
             prose("Table: {}, {}.", options["source"], data_sentence(result)),
             prose("Model: `{}`: {}", options["model"], self.described.question),
             *(prose("{}", sentence) for sentence in self.described.sentences),
-            *([prose("Options that were given: {}.", _listed(given))] if given else []),
+            *([prose("Options: {}.", _listed(given))] if given else []),
             prose(
                 "Draws: {} of {}, after {} each.",
                 count(result.sizes["chain"], "chain"),

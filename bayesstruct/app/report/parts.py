@@ -235,9 +235,9 @@ class Finding:
     table: "pd.DataFrame"
     chains: int
 
-    def rows(self, number: int | None = None) -> tuple[list[str], list[list[str]], bool]:
+    def rows(self) -> tuple[list[str], list[list[str]], bool]:
         """Titles of the columns, texts of the first rows, and whether a row is marked."""
-        top = self.table.head(self.part.shown if number is None else number)
+        top = self.table.head(self.part.shown)
         cells = {name: list(column) for name, column in self.part.cells(top).items()}
         marked = unsure(top, self.chains)
         if "probability" in cells:

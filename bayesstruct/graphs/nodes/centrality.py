@@ -67,6 +67,8 @@ def centrality_draws(
     graphs = weighted_graphs(idata, draws=draws, all_weights=all_weights, group=group)
     found = Measures(graphs, node_groups(communities, graphs.posterior.variables))
     asked = (measures,) if isinstance(measures, str) else measures
+    if asked is not None and not isinstance(asked, Sequence):
+        raise TypeError(f"`measures` must be a name or a list of names, not {measures!r}")
     names = found.usual() if asked is None else tuple(dict.fromkeys(asked))
     if not names:
         raise ValueError(

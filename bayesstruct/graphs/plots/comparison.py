@@ -45,6 +45,8 @@ def plot_comparison(
     ------
     TypeError
         When `comparison` is that of one result with a known graph.
+    ValueError
+        When there are not two labels.
 
     Examples
     --------
@@ -54,6 +56,8 @@ def plot_comparison(
         raise TypeError(
             "plot_comparison draws bs.compare(idata, other) of two results; of a result and a known graph see bs.plot_calibration"
         )
+    if isinstance(labels, str) or len(labels) != 2:
+        raise ValueError(f"`labels` must be two names, one for each result, got {labels!r}")
     table = comparison.table
     differ = comparison.differ.to_numpy()
     ax = _unit_square(
@@ -87,6 +91,8 @@ def plot_bootstrap_support(support: "BootstrapSupport", *, ax: "Axes | None" = N
 
     Raises
     ------
+    TypeError
+        When `support` is something else.
     ValueError
         When no posterior was given.
 
@@ -94,6 +100,10 @@ def plot_bootstrap_support(support: "BootstrapSupport", *, ax: "Axes | None" = N
     --------
     >>> ax = plot_bootstrap_support(support)  # doctest: +SKIP
     """
+    if not hasattr(support, "table"):
+        raise TypeError(
+            f"plot_bootstrap_support draws what bs.bootstrap_support returns, not {type(support).__name__}"
+        )
     table = support.table
     if "probability" not in table:
         raise ValueError(

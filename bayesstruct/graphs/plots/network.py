@@ -114,6 +114,8 @@ def plot_graph(
     >>> plot_graph(other, ax=right, layout=left, evidence=10)  # doctest: +SKIP
     """
     check_fraction("min_probability", min_probability)
+    if max_weight is not None and not max_weight > 0:
+        raise ValueError(f"`max_weight` must be above 0, got {max_weight}.")
     graph = _shown(idata_or_graph, min_probability, evidence)
     pos = _positions(graph, layout, pos)
     ax = axes(ax, network_size(graph.nodes))

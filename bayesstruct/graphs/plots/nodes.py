@@ -77,6 +77,11 @@ def look_of(
 
 
 def _in_order(values: Mapping, nodes: list, what: str) -> list:
+    if hasattr(values, "columns"):
+        raise ValueError(
+            f"`{what}` must have one entry for each node, a mapping or one column of a table with the nodes as its index, such as "
+            "table[table['measure'] == 'R2'].set_index('node')['value']"
+        )
     absent = [str(node) for node in nodes if node not in values]
     if absent:
         raise ValueError(f"`{what}` has no entry for {', '.join(absent)}.")

@@ -51,6 +51,8 @@ def plot_sensitivity(
 
     Raises
     ------
+    TypeError
+        When `result` is something else.
     ValueError
         For a pair that the model does not consider, or whose edge was required or forbidden.
 
@@ -58,6 +60,10 @@ def plot_sensitivity(
     --------
     >>> ax = plot_sensitivity(result)  # doctest: +SKIP
     """
+    if not hasattr(result, "table"):
+        raise TypeError(
+            f"plot_sensitivity draws what bs.sensitivity returns, not {type(result).__name__}"
+        )
     factors, bounds = _wide(result, "bayes_factor"), _wide(result, "bound").astype(bool)
     tested = factors.notna().all(axis=1)
     chosen, left_out = _chosen(result, edges, factors[tested].index)

@@ -96,3 +96,22 @@ def test_co_membership_is_ordered_by_community(small):
     assert sorted(int(square.get_width()) for square in ax.patches) == sorted(sizes[sizes > 1])
     other = plot_co_membership(sparse_posterior(5, draws=10)[0], draws=4)
     assert len(names(other)) == 5
+
+
+def test_bad_arguments_are_named(small):
+    tree, _ = small
+    nodes = bs.edge_table(tree)[["source", "target"]].stack().unique()
+    with pytest.raises(ValueError, match="two finite numbers"):
+        bs.plot_graph(tree, layout=dict.fromkeys(nodes, (np.nan, 0)))
+    with pytest.raises(ValueError, match="`max_weight` must be above 0"):
+        bs.plot_graph(tree, max_weight=-1)
+    with pytest.raises(ValueError, match=r"set_index\('node'\)"):
+        bs.plot_graph(tree, predictability=bs.centrality(tree, "strength"))
+    with pytest.raises(TypeError, match="a name or a list of names"):
+        bs.centrality(tree, 3)
+    with pytest.raises(ValueError, match="two names"):
+        bs.plot_comparison(bs.compare(tree, tree), ("x",))
+    with pytest.raises(TypeError, match=r"bs\.bootstrap_support returns"):
+        bs.plot_bootstrap_support(tree)
+    with pytest.raises(TypeError, match=r"bs\.sensitivity returns"):
+        bs.plot_sensitivity(tree)

@@ -105,6 +105,11 @@ def resolve(pos: "Mapping | Axes | None", nodes) -> Positions:
     absent = [str(node) for node in nodes if node not in pos]
     if absent:
         raise ValueError(f"`pos` has no position for {', '.join(absent)}.")
+    wrong = [str(node) for node in nodes if not np.isfinite(np.asarray(pos[node], float)).all()]
+    if wrong:
+        raise ValueError(
+            f"`pos` must have two finite numbers for each node, not for {', '.join(wrong)}."
+        )
     return {node: (float(pos[node][0]), float(pos[node][1])) for node in nodes}
 
 
