@@ -195,7 +195,7 @@ def _ends(precision, posterior) -> np.ndarray:
 
 
 def _free_share(precision, posterior, rows: int, absent: float, present: float) -> np.ndarray:
-    r"""Standard error of the element of each pair, as a share of what it is if all elements are unknown.
+    r"""Return the standard error of the element of each pair, as a share of what it is if all elements are unknown.
 
     Elements of other pairs that have no edge are known to be zero, or nearly, and tell something about the pair.
 
