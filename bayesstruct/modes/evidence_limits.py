@@ -55,7 +55,10 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
     Notes
     -----
     All other columns count as they are in the posterior; the pair alone is changed. Given all others the two columns are residuals with
-    n - 1 degrees of freedom, whose precisions are the posterior means of :math:`K_{ii}` and :math:`K_{jj}`.
+    n - 1 degrees of freedom, whose precisions are the posterior means of :math:`K_{ii}` and :math:`K_{jj}`. Under the spike and slab and the G-Wishart
+    prior, elements of pairs without an edge are (nearly) known to be zero, which tells something about the pair: there :math:`K_{ii} K_{jj}` stands for n times the
+    variance of an element at zero when the diagonal and the elements of the probable edges alone are unknown (up to 45 columns under the spike and slab: the others
+    have the spike as their prior). It is smaller where neighbours of one column are not joined to the other.
 
     *Spike and slab*, standard deviations :math:`v_0 < v_1` of the element w. With the likelihood m(w), a Bessel
     function after the diagonal elements are integrated out, the Bayes factor is

@@ -126,6 +126,26 @@ def known_precision(prior="spike_slab", n=50, k=1.0, **options):
     return idata
 
 
+@pytest.mark.parametrize("strength", [0.0, 0.5, 0.8])
+def test_known_zeros_beside_a_pair_count(strength):
+    # a - d and b - c are strong, and nothing else: b tells about a what c does not
+    n, precision = 178, np.eye(4)
+    for i, j in ((0, 3), (1, 2)):
+        precision[i, j] = precision[j, i] = -strength
+    precision *= 1.0 / (1.0 - strength**2)
+    table = pd.DataFrame(np.linalg.inv(precision), index=list("abcd"), columns=list("abcd"))
+    joined = [("a", "d"), ("b", "c")]
+    forbidden = [("a", "c"), ("b", "d"), ("c", "d")]
+    known = {"prior": "g_wishart", "required": joined, "forbidden": forbidden}
+    idata = prior_draws(bs.models.gaussian_graphical(cov=table, n=n, **known))
+    idata["posterior"]["precision"].values[:] = precision
+    exact = bs.exact.gaussian_graphs(cov=table, n=n, required=joined, forbidden=forbidden)
+    odds = exact.edge_probabilities.loc["a", "b"]
+    limits = bs.evidence_limits(idata).set_index(["source", "target"])
+    found = limits.loc[("a", "b"), "smallest"]
+    assert np.log(found * (1 - odds) / odds) == pytest.approx(0.0, abs=0.1)
+
+
 def test_the_table_says_if_no_edge_can_be_excluded():
     few, many = known_precision(n=30), known_precision(n=3000)
     notes = bs.edge_table(few).attrs["notes"]

@@ -27,6 +27,7 @@ __all__ = ["graph_limits", "laplace_limits", "spike_slab_limits", "wishart_limit
 _SIZES = 12  # of which limits are computed, between which they are interpolated
 _STRENGTHS = np.linspace(0.0, 0.98, 80) ** 1.5  # partial correlations
 _DRAWS = 200  # over which numbers of neighbours are averaged
+_MOST = 1000  # pairs of which absent edges count as nearly zero, and beyond as zero
 _MEASURE = "partial correlation"
 
 
@@ -44,7 +45,8 @@ def spike_slab_limits(idata: "xr.DataTree") -> Limits:
     def of_sizes(r, sizes):
         return log_spike_slab_factor(r, rows - 1, sizes, **options)
 
-    return _interpolated(idata, posterior, rows, of_sizes, nominal)
+    spreads = scales.spike_scale, scales.slab_scale
+    return _interpolated(idata, posterior, rows, of_sizes, nominal, spreads)
 
 
 def laplace_limits(idata: "xr.DataTree") -> Limits:
@@ -64,11 +66,13 @@ def laplace_limits(idata: "xr.DataTree") -> Limits:
     return _interpolated(idata, posterior, rows, of_sizes, np.array([[0.5]]))
 
 
-def _interpolated(idata, posterior, rows, of_sizes, nominal) -> Limits:
+def _interpolated(idata, posterior, rows, of_sizes, nominal, spreads=None) -> Limits:
     """Limits of pairs whose ratios depend on the product of two precisions, at some values of which they are computed."""
-    diagonal = _diagonal(idata)
-    product = diagonal[posterior.source] * diagonal[posterior.target]
-    own = (0.5 * (rows - 1) + 1.0) / np.sqrt(product)
+    precision = _precision(idata)
+    share = np.ones(posterior.n_lines)
+    if spreads is not None:
+        share = _free_share(precision, posterior, rows, *spreads)
+    own = (0.5 * (rows - 1) + 1.0) / (np.sqrt(_ends(precision, posterior).prod(axis=0)) * share)
     grid = np.geomspace(own.min(), own.max(), _SIZES) if np.ptp(own) > 0 else own[:1]
 
     def log_ratio(r):
@@ -80,7 +84,7 @@ def _interpolated(idata, posterior, rows, of_sizes, nominal) -> Limits:
         ratios = np.array([log_ratio(r) for r in _STRENGTHS])
         ratios = np.maximum.accumulate(ratios + np.log(smallest) - ratios[0])
         columns = [np.interp(np.log(threshold), one, _STRENGTHS, right=np.nan) for one in ratios.T]
-        return np.where(np.isnan(smallest), np.nan, columns)
+        return np.where(np.isnan(smallest), np.nan, share * np.array(columns))
 
     return Limits(posterior.source, posterior.target, smallest, strength, _MEASURE, rows)
 
@@ -91,11 +95,9 @@ def wishart_limits(idata: "xr.DataTree") -> Limits:
     shape = WishartPrior.read(posterior.constants).degrees_of_freedom + _common_neighbours(
         posterior
     )
-    diagonal = _diagonal(idata)
-    ends = [
-        np.maximum((shape + rows - 1) / diagonal[at], 1.0)
-        for at in (posterior.source, posterior.target)
-    ]
+    precision = _precision(idata)
+    share = _free_share(precision, posterior, rows, 0.0, 1.0)
+    ends = np.maximum((shape + rows - 1) / (_ends(precision, posterior) * share), 1.0)
     nominal = _nominal(idata, posterior.prior)
 
     def log_factor(r):
@@ -106,7 +108,7 @@ def wishart_limits(idata: "xr.DataTree") -> Limits:
 
     def strength(threshold):
         own = least_strength(lambda r: log_factor(r) + shift, threshold, 0.999, len(smallest))
-        return np.where(np.isnan(smallest), np.nan, own)
+        return np.where(np.isnan(smallest), np.nan, share * own)
 
     return Limits(posterior.source, posterior.target, smallest, strength, _MEASURE, rows)
 
@@ -177,15 +179,70 @@ def _rows(idata) -> int:
     return int(idata["observed_data"].to_dataset().sizes["observation"])
 
 
-def _diagonal(idata) -> np.ndarray:
-    """Posterior mean of the precision of each column, in units of the columns where the latent values have none."""
+def _precision(idata) -> np.ndarray:
+    """Posterior mean of the precision matrix, in units of the columns where the latent values have none."""
     (precision,) = parameter_draws(idata, "precision")
-    diagonal = np.diagonal(precision, axis1=1, axis2=2)
     if not OrderedColumns.is_in(idata):
-        return diagonal.mean(axis=0)
-    kept = np.linspace(0, len(precision) - 1, _DRAWS).astype(int)
-    variance = np.diagonal(np.linalg.inv(precision[kept]), axis1=1, axis2=2)
-    return (diagonal[kept] * variance).mean(axis=0)
+        return precision.mean(axis=0)
+    kept = precision[np.linspace(0, len(precision) - 1, _DRAWS).astype(int)]
+    unit = np.sqrt(np.diagonal(np.linalg.inv(kept), axis1=1, axis2=2))
+    return (kept * unit[:, :, None] * unit[:, None, :]).mean(axis=0)
+
+
+def _ends(precision, posterior) -> np.ndarray:
+    """Precisions of the two columns of each pair given all others, (2, pairs)."""
+    return np.diagonal(precision)[np.array([posterior.source, posterior.target])]
+
+
+def _free_share(precision, posterior, rows: int, absent: float, present: float) -> np.ndarray:
+    r"""Return the standard error of the element of each pair, as a share of what it is if all elements are unknown.
+
+    Elements of other pairs that have no edge are known to be zero, or nearly, and tell something about the pair.
+
+    Parameters
+    ----------
+    precision : (p, p) ndarray of float
+    posterior : EdgePosterior
+    rows : int
+    absent, present : float
+        Prior standard deviations of elements without and with an edge.
+
+    Returns
+    -------
+    ndarray, shape (pairs,)
+
+    Notes
+    -----
+    With covariance matrix :math:`\Sigma` one row has the information :math:`\Sigma_{ik} \Sigma_{jl} + \Sigma_{il} \Sigma_{jk}`
+    about the elements (i, j) and (k, l). If all are unknown the variance of an element is :math:`K_{ii} K_{jj} + K_{ij}^2`, of which the second
+    part belongs to a dependence that is not zero.
+    """
+    joined = posterior.frequency > 0.5
+    some = np.ones_like(joined) if absent and len(joined) <= _MOST else joined
+    if some.sum() > 2 * _MOST:  # so many edges that nearly all elements are unknown
+        return np.ones(len(joined))
+    p, covariance = len(precision), np.linalg.inv(precision)
+    pairs = np.array([posterior.source, posterior.target])
+    unknown = np.concatenate([np.tile(np.arange(p), (2, 1)), pairs[:, some]], axis=1)
+
+    def information(first, other):
+        (i, j), (k, l) = first[:, :, None], other
+        return covariance[i, k] * covariance[j, l] + covariance[i, l] * covariance[j, k]
+
+    own, at = information(unknown, unknown), p + np.arange(some.sum())
+    prior = 1.0 / (rows * np.where(joined[some], present, absent) ** 2)
+    own[at, at] += prior
+    inverse = np.linalg.inv(own)
+    left = np.empty(len(joined))
+    # An element that is among the unknown ones has no prior when it is asked about
+    left[some] = 1.0 / inverse[at, at] - prior
+    i, j = pairs
+    alone = covariance[i, i] * covariance[j, j] + covariance[i, j] ** 2
+    for block in np.array_split(np.flatnonzero(~some), 1 + len(joined) // _MOST):
+        cross = information(pairs[:, block], unknown)
+        left[block] = alone[block] - ((cross @ inverse) * cross).sum(axis=1)
+    variance = np.maximum(1.0 / left - precision[i, j] ** 2, 1.0 / alone)
+    return np.minimum(np.sqrt(variance / _ends(precision, posterior).prod(axis=0)), 1.0)
 
 
 def _common_neighbours(posterior) -> np.ndarray:
