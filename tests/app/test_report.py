@@ -12,6 +12,8 @@ import pymc as pm
 import pytest
 import xarray as xr
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from tools.compliance import CASES, build
 from tools.dags import dag_posterior, random_dags
 from tools.features import shuffled_features
@@ -554,7 +556,7 @@ def test_the_picture_of_what_was_found_counts_the_forbidden_edges():
     idata = bernoulli_posterior([0.99, 0.0, 1.0], edge_prior=prior)
     job = job_of("gaussian_graphical", np.zeros((9, 3)))
     ax = Figure().add_subplot()
-    FigureCanvasAgg(ax.figure)
+    FigureCanvasAgg(ax.get_figure())
     EDGES.drawings[0].draw(undiagnosed(job, idata), None, ax)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert {"required (not tested): 1", "forbidden (not tested): 1"} <= {*texts}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.graphs.nodes.communities import Communities, communities
-from bayesstruct.graphs.plots.style import NEGATIVE, axes, shorten
+from bayesstruct.graphs.plots.style import NEGATIVE, axes, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ def plot_co_membership(found: Any, *, ax: "Axes | None" = None, **options: Any) 
     bar.outline.set_visible(False)
     _frame(ax, found.table["community"].to_numpy())
     size = float(np.clip(10.5 - 0.07 * p, 5, 9.5))
-    short = shorten(nodes, 24)
+    short = short_labels(nodes, 24)
     ax.set_xticks(range(p), short, rotation=90, fontsize=size)
     ax.set_yticks(range(p), short, fontsize=size)
     ax.tick_params(length=0)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, UNDECIDED, axes, shorten
+from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, UNDECIDED, axes, short_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ def plot_sensitivity(
     for pair in factors[tested].index.difference(chosen, sort=False):
         ax.plot(where, factors.loc[pair], color=FAINT, lw=0.8, zorder=2)
     names = sorted({name for pair in chosen for name in pair})
-    short = dict(zip(names, shorten(names, 18), strict=True))
+    short = dict(zip(names, short_labels(names, 18), strict=True))
     sign = " → " if result.line == "arc" else " – "
     for k, pair in enumerate(chosen):
         pen: dict[str, Any] = {
