@@ -42,6 +42,7 @@ def folder(tmp_path_factory):
         "pairs": pd.DataFrame({"from": ["a"], "to": ["b"], "more": ["c"]}),
         "short": pd.DataFrame({"a": [0, 1]}),
         "codes": pd.DataFrame({"a": [0, 2] * (N // 2)}),
+        "covariances": (4 * numbers).cov().rename_axis("v").reset_index(),
         "correlations": numbers.corr().rename_axis("v").reset_index(),
     }
     for name, table in tables.items():
@@ -138,6 +139,7 @@ BAD = {
     "cov of a model of rows": ("correlations", "--cov --model ising", ["ising has no --cov", "gaussian_graphical"]),
     "no square": ("numbers", "--cov --n 50", ["40 rows and 4 columns", "square"]),
     "correlations as a table": ("correlations", "", ["--cov --n ROWS"]),
+    "covariances as a table": ("covariances", "", ["--cov --n ROWS", "additive_clustering"]),
     "logarithms of a matrix": ("correlations", "--cov --n 50 --log", ["--cov has no --log"]),
     "logarithms of states": ("words", "--model ising --log", ["ising has no --log"]),
     # ---- pairs of objects
