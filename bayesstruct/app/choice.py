@@ -424,13 +424,18 @@ def _kind_of_pairs(frame) -> str | None:
 
 
 def _refuse_covariances(matrix) -> None:
-    """Say how matrices of correlations and covariances are learned, since the number of rows must be given."""
-    diagonal = np.diag(matrix)
-    unit = np.allclose(diagonal, 1) and np.nanmax(abs(matrix)) <= 1 + 1e-9
-    complete = not np.isnan(matrix).any() and (diagonal > 0).all()
-    if unit or (complete and np.linalg.eigvalsh(matrix)[0] > -1e-9 * diagonal.max()):
-        kind = "correlations" if unit else "covariances"
+    """Say how matrices of covariances are learned, since the number of rows must be given."""
+    like_correlations = np.allclose(np.diag(matrix), 1) and np.nanmax(abs(matrix)) <= 1 + 1e-9
+    if like_correlations or _is_positive(matrix):
         raise TableError(
-            f"The table is one of {kind}, or of similarities: learn the first with --cov --n ROWS --model gaussian_graphical, "
+            "The table is one of covariances or correlations, or of similarities: learn the first with --cov --n ROWS --model gaussian_graphical, "
             "the second with --model additive_clustering"
         )
+
+
+def _is_positive(matrix) -> bool:
+    """Whether a symmetric matrix can be one of covariances: positive on the diagonal, and positive semidefinite."""
+    if not np.isfinite(matrix).all() or (np.diag(matrix) <= 0).any():
+        return False
+    values = np.linalg.eigvalsh(matrix)
+    return bool(values[0] >= -1e-9 * values[-1])

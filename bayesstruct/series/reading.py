@@ -10,7 +10,15 @@ from bayesstruct.core.recorded import Recorded, constant
 from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.features.reading.posterior import draws_with, read_features, reference_draw
 from bayesstruct.features.reading.tables import FEATURE_READERS
-from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NODE, POSITIVE, UNDECIDED, axes, shorten
+from bayesstruct.graphs.plots.style import (
+    FAINT,
+    NEGATIVE,
+    NODE,
+    POSITIVE,
+    UNDECIDED,
+    axes,
+    short_labels,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -182,7 +190,7 @@ def _strip(ax: "Axes", row: int, own: np.ndarray, colours: list[str]) -> None:
 def _name_strips(ax: "Axes", series: list[str], behaviours: list[str], colours: list[str]) -> None:
     from matplotlib.patches import Patch
 
-    ax.set_yticks(range(len(series)), shorten(series, 24))
+    ax.set_yticks(range(len(series)), short_labels(series, 24))
     ax.set(ylim=(len(series) - 0.5, -0.5), xlabel="time (rows of the series)")
     ax.margins(x=0)
     ax.locator_params(axis="x", integer=True)

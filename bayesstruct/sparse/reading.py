@@ -10,7 +10,7 @@ from bayesstruct.data.names import nearest
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS, group_dataset
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat, typical_ess
 from bayesstruct.graphs.plots.forest import draw_forest
-from bayesstruct.graphs.plots.style import shorten
+from bayesstruct.graphs.plots.style import short_labels
 from bayesstruct.graphs.posteriors.estimators import bayes_factors_of
 from bayesstruct.graphs.posteriors.refusals import wrong_type
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
@@ -145,7 +145,7 @@ def plot_support(
         for row in table.itertuples()
     ]
     quantity = f"coefficient (mean and {ci_prob:.0%} HDI)"
-    return draw_forest(ax, shorten(names, 40), table, "P(not 0)", quantity)
+    return draw_forest(ax, short_labels(names, 40), table, "P(not 0)", quantity)
 
 
 def _supports(idata, group: str = "posterior") -> list[str]:

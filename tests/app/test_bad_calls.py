@@ -148,9 +148,9 @@ BAD = {
     "n without cov": ("numbers", "--model gaussian_graphical --n 50", ["--n needs --cov"]),
     "cov of a model of rows": ("correlations", "--cov --model ising", ["ising has no --cov", "gaussian_graphical"]),
     "no square": ("numbers", "--cov --n 50", ["40 rows and 4 columns", "square"]),
-    "covariances as a table": ("covariances", "", ["covariances", "--cov --n ROWS"]),
     "covariances without names": ("bare_covariances", "", ["a covariance matrix", "--cov --n ROWS"]),
     "correlations as a table": ("correlations", "", ["--cov --n ROWS"]),
+    "covariances as a table": ("covariances", "", ["--cov --n ROWS", "additive_clustering"]),
     "logarithms of a matrix": ("correlations", "--cov --n 50 --log", ["--cov has no --log"]),
     "logarithms of states": ("words", "--model ising --log", ["ising has no --log"]),
     # ---- pairs of objects

@@ -34,7 +34,6 @@ from bayesstruct.app.report.parts import Finding, Result, unsure, with_evidence
 from bayesstruct.app.report.text import (
     Bullets,
     Code,
-    Details,
     Heading,
     Paragraph,
     Picture,
@@ -121,7 +120,7 @@ def test_both_writers_show_names_as_they_are(tmp_path):
         Bullets([plain(name) for name in NAMES]),
         Table(["edge", "value"], [[name, "> 400"] for name in NAMES]),
         Picture(picture, plain(NAMES[1])),
-        Details(NAMES[1], [Code(["bayesstruct learn 'a<b.csv' --x 1"])]),
+        Code(["bayesstruct learn 'a<b.csv' --x 1"]),
     ]
     page = Reader(to_html(blocks, NAMES[1]))
     text = "".join(page.text)
@@ -272,6 +271,9 @@ def test_nothing_is_missing_on_the_diagonal_of_pairs():
     square[0, 1] = square[1, 0] = np.nan
     job = job_of("additive_clustering", square)
     assert missing_values(undiagnosed(job, None)).startswith("with 2 missing values (33.3%)")
+    for options, how in (({}, "inside the model"), ({"prior": "pseudo_likelihood"}, "ten times")):
+        job = job_of("gaussian_graphical", square, model_options=options)
+        assert how in missing_values(undiagnosed(job, None))
 
 
 def test_the_command_repeats_the_options():
@@ -624,7 +626,7 @@ def test_the_picture_of_what_was_found_counts_the_forbidden_edges():
     idata = bernoulli_posterior([0.99, 0.0, 1.0], edge_prior=prior)
     job = job_of("gaussian_graphical", np.zeros((9, 3)))
     ax = Figure().add_subplot()
-    FigureCanvasAgg(ax.figure)
+    FigureCanvasAgg(ax.get_figure())
     EDGES.drawings[0].draw(undiagnosed(job, idata), None, ax)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert {"required (not tested): 1", "forbidden (not tested): 1"} <= {*texts}

@@ -129,6 +129,8 @@ def _treated(result: "Result") -> str:
         return "which were not compared"
     if model in ("sparse_factor_analysis", "infinite_ica", "hidden_causes", "markov_transitions"):
         return "summed out in the likelihood"
+    if model_options(result.job.options).get("prior") == "pseudo_likelihood":
+        return "imputed ten times before the graphs were drawn"
     return "imputed inside the model"
 
 

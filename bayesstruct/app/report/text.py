@@ -15,7 +15,6 @@ __all__ = [
     "Block",
     "Bullets",
     "Code",
-    "Details",
     "Heading",
     "Paragraph",
     "Picture",
@@ -107,15 +106,7 @@ class Code:
     lines: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Details:
-    """Blocks that HTML shows when they are asked for, and Markdown always."""
-
-    title: str
-    blocks: Sequence["Block"]
-
-
-Block = Heading | Paragraph | Bullets | Table | Picture | Code | Details
+Block = Heading | Paragraph | Bullets | Table | Picture | Code
 
 _MARKUP = re.compile(r"(`[^`]*`|\*\*[^*]+\*\*|\*[^*]+\*|\{\})")
 
@@ -176,7 +167,7 @@ def to_markdown(blocks: Iterable[Block]) -> str:
     return "\n\n".join(_markdown(block) for block in blocks) + "\n"
 
 
-def _markdown(block: Block) -> str:  # noqa: PLR0911  one for each kind of block
+def _markdown(block: Block) -> str:
     match block:
         case Heading(text, level):
             return "#" * level + " " + _marked(text)
@@ -191,8 +182,6 @@ def _markdown(block: Block) -> str:  # noqa: PLR0911  one for each kind of block
             return f"![{_escaped(path.stem)}]({path.name})\n\n{_opened(_marked(caption))}"
         case Code(lines):
             return "\n".join(["```bash", *lines, "```"])
-        case Details(title, inner):
-            return "\n\n".join([f"### {_escaped(title)}", *map(_markdown, inner)])
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -252,7 +241,6 @@ figure { margin: 1.2rem 0; } img { max-width: 100%; height: auto; }
 figcaption, .small { font-size: .9rem; color: #444; }
 code, pre { font-family: ui-monospace, monospace; font-size: .88em; background: #f3f3f3; }
 pre { padding: .7rem; overflow-x: auto; } code { padding: .05rem .25rem; overflow-wrap: anywhere; }
-summary { cursor: pointer; font-weight: 600; }
 @media print { body { margin: 0; max-width: none; } }
 """
 _TAGS = {"code": "code", "emphasis": "em", "strong": "strong"}
@@ -268,7 +256,7 @@ def to_html(blocks: Sequence[Block], title: str) -> str:
     )
 
 
-def _html(block: Block) -> str:  # noqa: PLR0911  one for each kind of block
+def _html(block: Block) -> str:
     match block:
         case Heading(text, level):
             return f"<h{level}>{_tagged(text)}</h{level}>"
@@ -286,9 +274,6 @@ def _html(block: Block) -> str:  # noqa: PLR0911  one for each kind of block
             )
         case Code(lines):
             return "<pre>" + "\n".join(map(escape, lines)) + "</pre>"
-        case Details(title, inner):
-            shown = "\n".join(map(_html, inner))
-            return f"<details><summary>{escape(title)}</summary>\n{shown}\n</details>"
 
 
 def _html_table(header, rows, words) -> str:

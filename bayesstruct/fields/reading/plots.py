@@ -16,7 +16,7 @@ from bayesstruct.graphs.plots.forest import name_rows
 from bayesstruct.graphs.plots.intervals import draw_observed, worst_first
 from bayesstruct.graphs.plots.legends import put_above
 from bayesstruct.graphs.plots.network import plot_graph
-from bayesstruct.graphs.plots.style import axes, shorten
+from bayesstruct.graphs.plots.style import axes, short_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ def plot_pair_tables(
     max_pairs = whole_number("max_pairs", max_pairs, 1)
     every = predictive_pair_tables(idata, prob=prob, group=group).dropna()
     table = worst_first(every).head(max_pairs)
-    labels = shorten(_pair_labels(idata, table), 44)
+    labels = short_labels(_pair_labels(idata, table), 44)
     ax = axes(ax, (4.6 + 0.075 * max(map(len, labels)), 1.8 + 0.26 * len(table)))
     draw_observed(ax, np.arange(len(table)), table, prob, horizontal=True, counted=every)
     name_rows(ax, labels)
@@ -118,7 +118,7 @@ def plot_item_rest(
     >>> plot_item_rest(idata)  # doctest: +SKIP
     """
     table = predictive_item_rest(idata, prob=prob, group=group)
-    labels = shorten([str(name) for name in table.node], 30)
+    labels = short_labels([str(name) for name in table.node], 30)
     row = float(np.clip(9 / len(table), 0.16, 0.28))
     ax = axes(ax, (4.6 + 0.075 * max(map(len, labels)), 1.8 + row * len(table)))
     draw_observed(ax, np.arange(len(table)), table, prob, horizontal=True)

@@ -8,7 +8,7 @@ import numpy as np
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.graphs.nodes.centrality import centrality
 from bayesstruct.graphs.nodes.weighted import DRAWS
-from bayesstruct.graphs.plots.style import NEGATIVE, NEUTRAL, POSITIVE, UNDECIDED, shorten
+from bayesstruct.graphs.plots.style import NEGATIVE, NEUTRAL, POSITIVE, UNDECIDED, short_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,7 +180,7 @@ def _name_nodes(panels: np.ndarray, nodes: list[str]) -> None:
     usual = FontProperties(size=mpl.rcParams["ytick.labelsize"]).get_size_in_points()
     size = min(usual, max(6.0, usual - 0.04 * len(nodes)))
     for k, ax in enumerate(panels):
-        ax.set_yticks(range(len(nodes)), shorten(nodes, 24), fontsize=size)
+        ax.set_yticks(range(len(nodes)), short_labels(nodes, 24), fontsize=size)
         ax.tick_params(axis="y", length=0, labelleft=k == 0)
         ax.set_ylim(len(nodes) - 0.4, -0.6)
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, POSITIVE, axes, settle, shorten
+from bayesstruct.graphs.plots.forest import pair_labels
+from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, POSITIVE, axes, settle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,9 +129,7 @@ def plot_bootstrap_support(support: "BootstrapSupport", *, ax: "Axes | None" = N
 def _line_names(table, line: str) -> list[str]:
     """Names of the edges or arcs of a table, shortened."""
     sign = " → " if line == "arc" else " – "
-    names = sorted({*table["source"], *table["target"]})
-    short = dict(zip(names, shorten(names, 14), strict=True))
-    return [f"{short[a]}{sign}{short[b]}" for a, b in zip(table.source, table.target, strict=True)]
+    return pair_labels(table, sign, 14)
 
 
 def _unit_square(

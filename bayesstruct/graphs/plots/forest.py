@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.graphs.plots.grid import fit_names, text_size
-from bayesstruct.graphs.plots.style import NEUTRAL, axes, shorten, sign_colour
+from bayesstruct.graphs.plots.style import NEUTRAL, axes, short_labels, sign_colour
 from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.summaries import interval_probability
 from bayesstruct.graphs.tables.arcs import arc_table
@@ -108,10 +108,10 @@ def draw_forest(
     return ax
 
 
-def pair_labels(table: "pd.DataFrame", sign: str = " – ") -> list[str]:
+def pair_labels(table: "pd.DataFrame", sign: str = " – ", width: int = 18) -> list[str]:
     """Names of the pairs of a table, of which each is shortened by itself."""
     names = sorted({*table["source"], *table["target"]})
-    short = dict(zip(names, shorten(names, 18), strict=True))
+    short = dict(zip(names, short_labels(names, width), strict=True))
     return [f"{short[a]}{sign}{short[b]}" for a, b in zip(table.source, table.target, strict=True)]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.graphs.plots.nodes import legend_columns
-from bayesstruct.graphs.plots.style import FAINT, settle, shorten
+from bayesstruct.graphs.plots.style import FAINT, settle, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -145,7 +145,7 @@ def name_sides(ax: "Axes", rows: Sequence[str], columns: Sequence[str] | None = 
     many = max(len(rows), len(columns))
     sides: list[tuple[Axis, Sequence[str]]] = [(ax.xaxis, columns), (ax.yaxis, rows)]
     for axis, names in sides:
-        axis.set_ticks(range(len(names)), shorten([str(name) for name in names], LONGEST))
+        axis.set_ticks(range(len(names)), short_labels([str(name) for name in names], LONGEST))
         axis.set_tick_params(
             labelsize=text_size(float(np.clip(1.05 - 0.007 * len(names), 0.5, 0.95)))
         )

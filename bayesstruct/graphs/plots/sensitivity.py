@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.graphs.plots.grid import text_size
-from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, UNDECIDED, axes, shorten
+from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, UNDECIDED, axes, short_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,7 @@ def plot_sensitivity(
     tested = factors.notna().all(axis=1)
     chosen, left_out = _chosen(result, edges, factors[tested].index)
     names = sorted({name for pair in chosen for name in pair})
-    short = dict(zip(names, shorten(names, 18), strict=True))
+    short = dict(zip(names, short_labels(names, 18), strict=True))
     sign = " → " if result.line == "arc" else " – "
     labels = [f"{short[a]}{sign}{short[b]}" for a, b in chosen]
     ax = axes(ax, (6.3 + 0.075 * max(map(len, labels), default=0), 4.4))

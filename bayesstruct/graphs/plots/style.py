@@ -137,6 +137,11 @@ def shorten(names: Sequence[str], width: int) -> list[str]:
     return list(names)
 
 
+def short_labels(names: Sequence[str], width: int) -> list[str]:
+    """Cut long names as `shorten`, for texts in which matplotlib would take dollar signs for mathematics."""
+    return [name.replace("$", r"\$") for name in shorten(names, width)]
+
+
 def _cut(name: str, width: int) -> str:
     if len(name) <= width:
         return name

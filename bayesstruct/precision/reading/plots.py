@@ -12,7 +12,15 @@ from bayesstruct.graphs.plots.grid import text_size
 from bayesstruct.graphs.plots.intervals import draw_intervals
 from bayesstruct.graphs.plots.legends import put_above
 from bayesstruct.graphs.plots.network import plot_graph
-from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, NEUTRAL, POSITIVE, axes, settle, shorten
+from bayesstruct.graphs.plots.style import (
+    FAINT,
+    NEGATIVE,
+    NEUTRAL,
+    POSITIVE,
+    axes,
+    settle,
+    short_labels,
+)
 from bayesstruct.precision.reading.nodes import node_table
 from bayesstruct.precision.reading.predictive import predictive_correlations
 
@@ -136,7 +144,7 @@ def plot_nodes(idata: "xr.DataTree", n: int = 40, *, ax: "Axes | None" = None) -
     every = node_table(idata)
     found = evidence(every["bayes_factor"])
     table = every.head(n)
-    labels = shorten([str(name) for name in table["node"]], 24)
+    labels = short_labels([str(name) for name in table["node"]], 24)
     ax = axes(ax, (5 + 0.075 * max(map(len, labels)), 1.6 + 0.26 * len(table)))
     rows = np.arange(len(table))
     colours = [_EVIDENCE[kind] for kind in found[: len(table)]]

@@ -1,15 +1,17 @@
 import itertools
 
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from matplotlib.axes import Axes
 from tools.dags import dag_posterior, random_dags
-from tools.posteriors import posterior, sparse_posterior
+from tools.posteriors import bernoulli_posterior, posterior, sparse_posterior
 
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.plots import plot_calibration, plot_edges, plot_matrix
+from bayesstruct.plots import plot_calibration, plot_edges, plot_evidence, plot_matrix
 from bayesstruct.structure import edge_table
 
 
@@ -148,3 +150,13 @@ def test_many_rows_fit_into_given_axes():
         ax.get_xticklabels()[0].get_fontsize() == plt.rcParams["font.size"]
     )  # numbers keep theirs
     plt.close("all")
+
+
+def test_dollar_signs_in_names_are_no_mathematics():
+    names = ["a$_$", r"$\frac$ $", "c$1$"]
+    idata = bernoulli_posterior([0.99, 0.5, 0.9], names=names)
+    for draw in (plot_edges, partial(plot_evidence, kind="matrix")):
+        figure = draw(idata).figure
+        figure.canvas.draw()
+        shown = " ".join(label.get_text() for label in figure.axes[0].get_yticklabels())
+        assert all(name.replace("$", r"\$") in shown for name in names)

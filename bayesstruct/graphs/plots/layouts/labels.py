@@ -18,7 +18,7 @@ SMALL = 9.0, 7.5, 6.5, READABLE
 PADDING = 0.3  # of the size of text, between a name and its frame
 SLIGHT = 1.5  # a circle may be stretched this much to fill its axes
 
-WAYS = OUTSIDE, TURNED, FRAMED, INSIDE, BARE = "outside", "turned", "framed", "inside", "bare"
+OUTSIDE, TURNED, FRAMED, INSIDE, BARE = "outside", "turned", "framed", "inside", "bare"
 
 
 @dataclass(frozen=True)
