@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.app.folder import InputError
-from bayesstruct.app.intake import check_apart, columns_of, is_text, names_rows
+from bayesstruct.app.intake import (
+    check_apart,
+    columns_of,
+    is_text,
+    leave_out,
+    names_rows,
+    refuse_names_of_rows,
+)
 from bayesstruct.app.pairs import is_list, square
 from bayesstruct.app.values import FORMATS, read_options, reads, table_words
 from bayesstruct.data.errors import TableError, column_list
@@ -274,16 +281,11 @@ def _of_states(number: int, ordered: bool) -> str:
 
 def _refuse(kinds: dict[str, str]) -> None:
     """Refuse columns that are no variables."""
-    names = [name for name, kind in kinds.items() if kind == "names of rows"]
-    if names:
-        raise TableError(
-            f"{column_list(names)} {'names' if len(names) == 1 else 'name'} the rows, with another value in each: leave "
-            f"{'it' if len(names) == 1 else 'them'} out with --drop {','.join(names)}"
-        )
+    refuse_names_of_rows([name for name, kind in kinds.items() if kind == "names of rows"])
     if texts := [name for name, kind in kinds.items() if kind == "text"]:
         raise TableError(
             f"{column_list(texts)} {'holds' if len(texts) == 1 else 'hold'} text with more than {MAX_LEVELS} different values, "
-            f"too many for states: leave {'it' if len(texts) == 1 else 'them'} out with --drop {','.join(texts)}"
+            f"too many for states: {leave_out(texts)}"
         )
 
 

@@ -3,6 +3,7 @@
 Only what ``--help`` needs is imported here; everything else is imported by the command that uses it.
 """
 
+import shlex
 import sys
 
 from pathlib import Path
@@ -308,6 +309,12 @@ def learn(
         ),
     ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of a text table.")] = "utf-8",
+    effects: Annotated[
+        bool,
+        typer.Option(
+            "--effects", help="Report the effect of setting each column on each (bayesian_network)."
+        ),
+    ] = False,
     draws: Annotated[int, typer.Option(min=20, help="Draws of each chain.")] = 1000,
     tune: Annotated[int, typer.Option(min=0, help="Warm-up iterations of each chain.")] = 1000,
     chains: Annotated[int, typer.Option(min=1, help="Independent chains.")] = 4,
@@ -355,6 +362,7 @@ def learn(
         "states": states or [],
         "encoding": encoding,
         "cov": cov,
+        "effects": effects,
     }
     try:
         if model is not None:
@@ -374,7 +382,7 @@ def _learn(table, folder, options, overwrite, running) -> int:
     from bayesstruct.data.errors import TableError
 
     folder = Path(folder).expanduser()
-    again = f"continue it with: bayesstruct learn --resume {folder}"
+    again = f"continue it with: bayesstruct learn --resume {shlex.quote(str(folder))}"
     try:
         _check_files(table, folder, options is None, overwrite)
         from bayesstruct.app import learn as cli_learn

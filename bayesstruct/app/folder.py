@@ -7,13 +7,14 @@ Everything that a run needs to be continued is in it: ``settings.json`` and
 import hashlib
 import json
 import os
+import shlex
 import shutil
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bayesstruct.app.report_files import RESULTS
+from bayesstruct.app.result_files import RESULTS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +55,7 @@ class Job:
     options : dict
         Plain JSON. ``model`` and ``model_options`` (by name, the prior always among them), ``draws``, ``tune``, ``chains``, ``seed``;
         how the table was read: ``source``, ``columns``, ``drop``, ``missing``, ``states``, ``encoding``, ``log`` (whether logarithms
-        were taken), ``cov`` (whether it is a covariance matrix); ``given``, the words of the model's options; ``digest`` of the
+        were taken), ``cov`` (whether it is a covariance matrix); ``effects``, whether they are reported; ``given``, the words of the model's options; ``digest`` of the
         table, ``notes`` on it, and ``versions``.
     frame : DataFrame
         The table as it goes into the model.
@@ -118,7 +119,7 @@ def refuse_other(folder: Path, job: Job) -> Job | None:
         )
     if not finished(folder, stored):
         raise InputError(
-            f"{folder} holds an unfinished run: add --resume {folder} (and nothing else) to "
+            f"{folder} holds an unfinished run: add --resume {shlex.quote(str(folder))} (and nothing else) to "
             "continue it, choose another folder with --out, or delete it with --overwrite"
         )
     return stored

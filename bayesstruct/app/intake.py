@@ -1,5 +1,6 @@
 """From a file to the table of a model: columns, states, logarithms, squares of pairs, values that were set."""
 
+import shlex
 import warnings
 
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 
 from bayesstruct.app.folder import InputError
 from bayesstruct.app.pairs import label_column, square
-from bayesstruct.app.values import is_file, rows_of_file, split_names
+from bayesstruct.app.values import is_file, rows_of_file, split_names, written_names
 from bayesstruct.data.bundled import load_dataset
 from bayesstruct.data.errors import (
     TableError,
@@ -42,8 +43,10 @@ __all__ = [
     "codes_of",
     "columns_of",
     "is_text",
+    "leave_out",
     "names_rows",
     "read_file",
+    "refuse_names_of_rows",
     "table_of_model",
     "take_interventions",
 ]
@@ -267,20 +270,34 @@ def _refuse_text(frame, own, model):
     shown = f" (for example {str(example.iloc[0])!r:.40})" if len(example) else ""
     others = "; for states, ordered or not, use --model gaussian_graphical --marginals mixed"
     raise TableError(
-        f"{column_list(names)} {'holds' if len(names) == 1 else 'hold'} text{shown}, and {model} needs numbers: leave "
-        f"{'it' if len(names) == 1 else 'them'} out with --drop {','.join(names)}"
+        f"{column_list(names)} {'holds' if len(names) == 1 else 'hold'} text{shown}, and {model} needs numbers: {leave_out(names)}"
         f"{others if model != 'markov_transitions' else ''}"
     )
 
 
 def _refuse_identifiers(frame, own):
     """Refuse columns that only name the rows."""
-    names = [name for name in frame if name not in apart(own) and names_rows(name, frame[name])]
+    variables = (name for name in frame if name not in apart(own))
+    refuse_names_of_rows([name for name in variables if names_rows(name, frame[name])])
+
+
+def refuse_names_of_rows(names: list[str]) -> None:
+    """Refuse columns, if there are any, that only name the rows.
+
+    Raises
+    ------
+    TableError
+    """
     if names:
         raise TableError(
-            f"{column_list(names)} {'names' if len(names) == 1 else 'name'} the rows, with another value in each: leave "
-            f"{'it' if len(names) == 1 else 'them'} out with --drop {','.join(names)}"
+            f"{column_list(names)} {'names' if len(names) == 1 else 'name'} the rows, with another value in each: {leave_out(names)}"
         )
+
+
+def leave_out(names: list[str]) -> str:
+    """Say how columns are left out."""
+    which = "it" if len(names) == 1 else "them"
+    return f"leave {which} out with --drop {shlex.quote(written_names(names))}"
 
 
 def names_rows(name: str, column: "pd.Series") -> bool:

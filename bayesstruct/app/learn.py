@@ -3,9 +3,11 @@
 import contextlib
 import re
 import secrets
+import shlex
 import sys
 import warnings
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,8 +79,7 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
     try:
         with _notes_to(notes, options):
             job = _job(table, options)
-            if not overwrite:
-                cli_folder.refuse_other(folder, job)
+            stored = None if overwrite else cli_folder.refuse_other(folder, job)
             model = _model(job)
     except TableError as error:
         raise TableError(on_the_command_line(str(error), options["model"])) from error
@@ -88,6 +89,9 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
     for note in notes:
         _say(f"Note: {note}")
     if not cli_folder.prepare(folder, job, overwrite=overwrite):
+        if stored is not None:  # the one setting of the report that the draws do not depend on
+            stored.options["effects"] = bool(options.get("effects"))
+            cli_folder.write(folder, stored)
         _say(f"Note: {folder} holds this run, finished: its draws are used again")
         return None
     if options["seed"] is None:
@@ -136,6 +140,11 @@ def _refuse_other_options(options: dict) -> None:
     kind, names = MODELS[model].table, {option.name for option in OPTIONS[model]}
     if options["log"] and (kind not in NUMBERS or options["cov"]):
         raise InputError(f"{'--cov' if options['cov'] else model} has no --log: leave it out")
+    if options.get("effects") and (model != "bayesian_network" or options["cov"]):
+        what = "--cov" if options["cov"] else model
+        raise InputError(
+            f"{what} has no --effects, which need the rows and --model bayesian_network: leave it out"
+        )
     if options["states"] and kind not in STATES and model != "gaussian_graphical":
         raise InputError(f"{model} has no --states, since its columns are not states: leave it out")
     if options["cov"] and "n" not in names:
@@ -190,15 +199,28 @@ def run(
     job = cli_folder.read(folder)
     _say_plan(folder, job)
     # Matrices of a few hundred rows gain nothing from BLAS threads, which fight with the workers.
-    with threadpool_limits(limits=1), _notes_to([], job.options, show=True):
+    with threadpool_limits(limits=1), _same_digits(), _notes_to([], job.options, show=True):
         if model is None:
             model = _model(job)
         idata = _sample(job, model, folder, cores, show)
         partial = _shortened(job, idata)
         _write(folder, job, idata, model, partial)
     if partial:
-        _say(f"Interrupted; to continue: bayesstruct learn --resume {folder}")
+        _say(f"Interrupted; to continue: bayesstruct learn --resume {shlex.quote(str(folder))}")
     return partial
+
+
+@contextlib.contextmanager
+def _same_digits() -> Iterator[None]:
+    """Let PyTensor compile sums in the order in which they are written.
+
+    With its default the last digits depend on whether machine code was compiled or loaded, and a run that was
+    repeated, or continued, could have other draws.
+    """
+    import pytensor
+
+    with pytensor.config.change_flags(numba__fastmath=False):
+        yield
 
 
 def _sample(job: Job, model, folder: Path, cores, show):

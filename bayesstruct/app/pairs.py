@@ -1,5 +1,7 @@
 """Tables of pairs of objects, from a square file or from one line for each pair."""
 
+import shlex
+
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -164,7 +166,7 @@ def _values(frame, kind) -> np.ndarray:
     values = _as_numbers(frame[name].rename(str(name))).to_numpy()
     if kind == "links" and not (np.isnan(values) | (values == 0) | (values == 1)).all():
         raise TableError(
-            f"Column {name!r} holds other values than 0 and 1, and a link is there or not: leave it out with --drop {name}"
+            f"Column {name!r} holds other values than 0 and 1, and a link is there or not: leave it out with --drop {shlex.quote(str(name))}"
         )
     if kind == "wins" and not ((values >= 0) & (values == np.floor(values))).all():
         raise TableError(

@@ -27,6 +27,7 @@ __all__ = [
     "split_names",
     "table_words",
     "unknown",
+    "written_names",
 ]
 
 #: All options that some model has, by name.
@@ -390,7 +391,7 @@ def command_words(options: Mapping) -> list[str]:
         words += [f"--{name.replace('_', '-')}", value]
     for name in ("draws", "tune", "chains", "seed"):
         words += [f"--{name}", str(options[name])]
-    return words + table_words(options)
+    return words + table_words(options) + ["--effects"] * bool(options.get("effects"))
 
 
 def table_words(options: Mapping) -> list[str]:
@@ -401,13 +402,17 @@ def table_words(options: Mapping) -> list[str]:
         for value in options[name]:
             words += [f"--{name}", value]
     for name in ("columns", "drop"):
-        words += [f"--{name}", ",".join(map(_quoted, options[name]))] if options[name] else []
+        words += [f"--{name}", written_names(options[name])] if options[name] else []
     if options["log"] is not None and options["log"] != bundled:
         words.append("--log" if options["log"] else "--no-log")
     words += ["--cov"] * options["cov"]
     return words + (["--encoding", options["encoding"]] if options["encoding"] != "utf-8" else [])
 
 
+def written_names(names: Iterable[str]) -> str:
+    """Write names as `split_names` reads them."""
+    return ",".join(map(_quoted, names))
+
+
 def _quoted(name: str) -> str:
-    """Return a name as `split_names` reads it."""
-    return f'"{name}"' if "," in name else name
+    return '"' + name.replace('"', '""') + '"' if {",", '"'} & {*name} else name

@@ -47,6 +47,7 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match], str]], ...] = (
     (r"pass data\.max\(\) - data", "subtract all from the largest"),
     (r"directed=True", "--directed yes"),
     (r"bs\.models\.(\w+)(\([^)]*\))?", r"--model \1"),
+    (r", as data\[[^\]]*\]\.str\.strip\(\)\.str\.lower\(\) does", " in the file"),
     (r",? for example with data\.dropna\(how='all'\)", ""),
     (r": pandas\.get_dummies\([^()]*\)", ""),
     # What only says how it is done in Python.

@@ -396,7 +396,7 @@ def word_problems(frame: "pandas.DataFrame") -> list[str]:
         verb = "holds" if len(dates) == 1 else "hold"
         problems.append(
             f"{column_list(dates)} {verb} dates: leave {'it' if len(dates) == 1 else 'them'} out with --drop "
-            f"{','.join(dates)}, or write numbers, such as days since the first date"
+            f"{shlex.quote(','.join(dates))}, or write numbers, such as days since the first date"
         )
     return problems
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.errors import TableError
+from bayesstruct.data.errors import TableError, count
 from bayesstruct.graphs.comparisons.sensitivity import Sensitivity, evidence_table, sensitivity_of
 from bayesstruct.graphs.evidence import STRONG, check_threshold
 
@@ -175,7 +175,7 @@ def _labelled(name: str, values) -> dict:
         if len(labelled) < len(listed):
             raise ValueError(f"`{name}` has a value twice: give each once")
     if len(labelled) < 2:
-        raise ValueError(f"`{name}` has {len(labelled)} value: {_remedy(name)}")
+        raise ValueError(f"`{name}` has {count(len(labelled), 'value')}: {_remedy(name)}")
     return labelled
 
 
@@ -190,7 +190,7 @@ def _listed(name: str, values) -> list:
 
 def _remedy(name: str) -> str:
     return (
-        f"what is varied needs a list of at least two, {name}=[..., ...], and what stays as it is belongs into "
+        f"what is varied needs a list of at least two, {name}=[..., ...], and what stays as it is belongs in "
         f"options={{{name!r}: ...}}"
     )
 

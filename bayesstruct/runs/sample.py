@@ -125,7 +125,8 @@ def sample(
     After `kill -9`, a crash or a power cut each chain goes back to its newest saved state and
     repeats the draws after it with the same random numbers, so the result is that of an
     uninterrupted run (statistics that measure time excepted). Workers whose parent was killed end
-    by themselves within a second.
+    by themselves within a second. What NUTS draws may differ in its last digits where one process compiled
+    PyTensor's machine code and the other loaded it; the setting ``pytensor.config.numba__fastmath = False`` avoids that.
 
     With the same seed the draws are those of `pm.sample(nuts_sampler="pymc")` called within the context of the
     model, ``with model:``, which is entered here in any case: outside of it PyMC does not tell step methods the model of a

@@ -57,6 +57,7 @@ BAD = {
     "near option": ("words", "--model ising --likelyhood exact", ["ising has no --likelyhood", "did you mean --likelihood?"]),
     "near common option": ("words", "--model ising --overwritten", ["did you mean --overwrite?"]),
     "unknown option": ("numbers", "--colour red", ["no model has --colour", "bayesstruct learn --help"]),
+    "effects of no network": ("words", "--model ising --effects", ["ising has no --effects", "bayesian_network"]),
     "underscores": ("numbers", "--model gaussian_graphical --edge_probability .2", ["did you mean --edge-probability?"]),
     "no value": ("numbers", "--model gaussian_graphical --prior", ["--prior needs a value"]),
     "no model value": ("numbers", "--model", ["--model", "argument"]),

@@ -27,10 +27,10 @@ from bayesstruct.app import learn as cli_learn
 from bayesstruct.app import report
 from bayesstruct.app.cli import app
 from bayesstruct.app.folder import RESULTS
-from bayesstruct.app.report_correlations import check_correlations
-from bayesstruct.app.report_graphs import EDGES
-from bayesstruct.app.report_page import command as again
-from bayesstruct.app.report_parts import Finding, with_evidence
+from bayesstruct.app.report.correlations import check_correlations
+from bayesstruct.app.report.graphs import EDGES
+from bayesstruct.app.report.page import command as again
+from bayesstruct.app.report.parts import Finding, with_evidence
 from bayesstruct.core.jit import cache_folder
 from bayesstruct.graphs.evidence import evidence
 from bayesstruct.models.catalogue import MODELS, TABLES

@@ -1,6 +1,7 @@
 """The report of a run: each kind of result, both writers, and the numbers in the methods paragraph."""
 
 import re
+import shlex
 
 from html.parser import HTMLParser
 
@@ -20,14 +21,14 @@ import bayesstruct as bs
 
 from bayesstruct.app import report
 from bayesstruct.app.folder import Job
-from bayesstruct.app.papers import PAPERS, cited
-from bayesstruct.app.report_files import RESULTS
-from bayesstruct.app.report_fit import _table_of, check_fit
-from bayesstruct.app.report_graphs import EDGES, found_graph
-from bayesstruct.app.report_models import describe
-from bayesstruct.app.report_page import command
-from bayesstruct.app.report_parts import Finding, Result, unsure, with_evidence
-from bayesstruct.app.report_text import (
+from bayesstruct.app.report.fit import _table_of, check_fit
+from bayesstruct.app.report.graphs import BLOCKS, EDGES, EFFECTS, found_graph
+from bayesstruct.app.report.methods import missing_values
+from bayesstruct.app.report.models import describe
+from bayesstruct.app.report.page import command
+from bayesstruct.app.report.papers import PAPERS, cited
+from bayesstruct.app.report.parts import Finding, Result, unsure, with_evidence
+from bayesstruct.app.report.text import (
     Bullets,
     Code,
     Details,
@@ -40,6 +41,8 @@ from bayesstruct.app.report_text import (
     to_html,
     to_markdown,
 )
+from bayesstruct.app.result_files import RESULTS
+from bayesstruct.app.values import split_names
 from bayesstruct.models.catalogue import MODELS
 from bayesstruct.modes.check import Check, check
 
@@ -56,6 +59,7 @@ def job_of(model, frame, **options):
     """Make the job of a run, as the command line stores it."""
     own = {"source": "my_table.csv", "draws": 30, "tune": 10, "chains": 2, "seed": 7, "notes": []}
     own |= {"log": False, "missing": [], "encoding": "utf-8", "digest": "", "model_options": {}}
+    own |= {"given": [], "columns": [], "drop": [], "states": [], "cov": False}
     own["versions"] = {"python": "3.13.1", "bayesstruct": "9.8.7", "pymc": "6.5.4"}
     return Job(own | {"model": model} | options, pd.DataFrame(frame))
 
@@ -226,31 +230,56 @@ def test_options_that_were_given_are_in_the_description(model, options, said, pl
     assert said in " ".join(describe(undiagnosed(job, plain_result)).sentences)
 
 
-def test_options_of_runs_of_earlier_versions_are_read(plain_result):
-    job = job_of(
-        "gaussian_graphical", np.zeros((9, 3)), prior="laplace", rate=3.0, edge_probability=None
-    )
-    del job.options["model_options"]
-    assert "Laplace prior with rate 3 " in " ".join(
-        describe(undiagnosed(job, plain_result)).sentences
-    )
-    assert "--model gaussian_graphical --prior laplace --rate 3.0" in command(job.options)
+def test_automatic_units_are_in_the_description():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 3)), columns=["v0", "v1", "v2"])
+    frame["v1"] = frame["v0"] + 0.05 * frame["v1"]
+    idata = bernoulli_posterior([0.5] * 3)
+    for unit, said in ((1.0, "were standardised."), (0.1, "given all other columns")):
+        scale = frame.std().to_numpy() * [unit, unit, 1]
+        constants = idata["constant_data"].to_dataset().assign(scale=("node", scale))
+        idata["constant_data"] = xr.DataTree(constants)
+        told = describe(undiagnosed(job_of("gaussian_graphical", frame), idata))
+        assert said in " ".join(told.sentences)
+
+
+def test_distributions_are_written_as_such(plain_result):
+    own = {"beta:1,4": "Beta(1, 4)", "blocks": "of a stochastic block model"}
+    for word, said in own.items():
+        job = job_of("ising", np.zeros((9, 3)), model_options={"edge_probability": word})
+        text = " ".join(describe(undiagnosed(job, plain_result)).sentences)
+        assert f"the prior probability {said}." in text
+
+
+def test_values_that_look_like_templates_stay_as_they_are():
+    assert [span.text for span in prose("`{} {}` {}", "{}", "a", "{}")] == ["{} a", " ", "{}"]
+
+
+def test_blocks_of_many_columns_are_listed():
+    names = [f"c{i}" for i in range(50)]
+    matrix = pd.DataFrame(np.eye(50), names, names)
+    matrix.loc["c0", "c49"] = matrix.loc["c49", "c0"] = 0.8
+    cells = BLOCKS.cells(matrix.head(BLOCKS.shown))
+    assert cells["together with"] == ["c49 (0.80)", *["none"] * 39]
+
+
+def test_nothing_is_missing_on_the_diagonal_of_pairs():
+    square = np.where(np.eye(3, dtype=bool), np.nan, 1.0)
+    job = job_of("additive_clustering", square)
+    assert missing_values(undiagnosed(job, None)) == "no missing values"
+    square[0, 1] = square[1, 0] = np.nan
+    job = job_of("additive_clustering", square)
+    assert missing_values(undiagnosed(job, None)).startswith("2 missing values (33.3%)")
 
 
 def test_the_command_repeats_the_options():
-    options = {
-        "edge_probability": 0.25,
-        "standardize": False,
-        "required": [["a", "b c"], ["c", "d"]],
-    }
-    job = job_of("ising", np.zeros((9, 3)), model_options=options, columns=["a", "b c"])
+    given = [["potentials", "ordinal"], ["required", "a,b c"], ["required", "c,d"]]
+    job = job_of("pairwise_mrf", np.zeros((9, 3)), given=given, columns=["a", "b c", 'd, "e"'])
     assert command(job.options) == (
-        "bayesstruct learn my_table.csv --model ising --edge-probability 0.25 --no-standardize --required 'a,b c' --required c,d "
-        "--draws 30 --tune 10 --chains 2 --seed 7 --columns 'a,b c'"
+        "bayesstruct learn my_table.csv --model pairwise_mrf --potentials ordinal --required 'a,b c' --required c,d "
+        """--draws 30 --tune 10 --chains 2 --seed 7 --columns 'a,b c,"d, ""e""\"'"""
     )
-    as_written = [["potentials", "ordinal"], ["required", "a,b c"]]
-    again = command(job.options | {"given": as_written, "states": ["low<high"], "columns": []})
-    assert "--model ising --potentials ordinal --required 'a,b c' --draws" in again
+    assert split_names("--columns", shlex.split(command(job.options))[-1]) == job.options["columns"]
+    again = command(job.options | {"states": ["low<high"], "columns": []})
     assert again.endswith("--states 'low<high'")
 
 
@@ -511,6 +540,24 @@ def test_effects_are_those_of_do_if_they_are_asked_for(tmp_path):
     assert row["effect"].item() == pytest.approx(right)
     assert row["to"].item() == pytest.approx(raised)
     assert "### Effects of each on each" in text
+
+
+def test_effects_of_states_of_text_are_written():
+    columns = {"set": ["a", "b"], "to": ["no", 2.5], "on": ["b", "a"], "state": ["x", "y"]}
+    table = pd.DataFrame(columns | dict.fromkeys(("effect", "effect_low", "effect_high"), 0.5))
+    table.attrs["ci_prob"] = 0.9
+    assert EFFECTS.cells(table)["set"] == ["a = no", "b = 2.5"]
+
+
+def test_the_picture_of_what_was_found_counts_the_forbidden_edges():
+    prior = [0.5, 0.0, 1.0]
+    idata = bernoulli_posterior([0.99, 0.0, 1.0], edge_prior=prior)
+    job = job_of("gaussian_graphical", np.zeros((9, 3)))
+    ax = Figure().add_subplot()
+    FigureCanvasAgg(ax.figure)
+    EDGES.drawings[0].draw(undiagnosed(job, idata), None, ax)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert {"required (not tested): 1", "forbidden (not tested): 1"} <= {*texts}
 
 
 @pytest.mark.chain

@@ -21,6 +21,7 @@ from bayesstruct.app.wording import on_the_command_line
         ("use bs.models.ising for binary columns", None, "use --model ising for binary columns"),
         ("take logarithms, as in np.log(data), or correct outliers", None, "take logarithms with --log, or correct outliers"),
         ("make it an ordered category (in pandas data[column].astype(pandas.CategoricalDtype(ordered=True)))", None, "write its states in order, --states 'COLUMN=1<2<3'"),
+        ("write them alike, as data[\"group\"].str.strip().str.lower() does", None, "write them alike in the file"),
         ("passengers (data about them) are fine", None, "passengers (data about them) are fine"),
     ],
 )  # fmt: skip

@@ -50,7 +50,7 @@ def plot_comparison(
     --------
     >>> ax = plot_comparison(compare(women, men), ("women", "men"))  # doctest: +SKIP
     """
-    if not hasattr(comparison, "table"):
+    if not hasattr(comparison, "differ"):
         raise TypeError(
             "plot_comparison draws bs.compare(idata, other) of two results; of a result and a known graph see bs.plot_calibration"
         )

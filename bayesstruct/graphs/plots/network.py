@@ -156,6 +156,7 @@ def _shown(idata_or_graph, min_probability: float, threshold: float | None) -> "
         graph = nx.DiGraph() if idata_or_graph.is_directed() else nx.Graph()
         graph.add_nodes_from(idata_or_graph.nodes)  # their order decides on layouts
         graph.add_edges_from(edges)
+        graph.graph.update(idata_or_graph.graph)
         return graph
     posterior = read_graphs(idata_or_graph)
     chosen = posterior.median_lines(min_probability)

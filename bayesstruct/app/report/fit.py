@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.app.report_correlations import LEVEL, check_correlations
-from bayesstruct.app.report_options import model_options
-from bayesstruct.app.report_parts import Drawing, Result
+from bayesstruct.app.report.correlations import LEVEL, check_correlations
+from bayesstruct.app.report.options import model_options
+from bayesstruct.app.report.parts import Drawing, Result
 from bayesstruct.core.readers import variables
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesstruct.app.report_fit import Fit
-from bayesstruct.app.report_methods import data_sentence, methods
-from bayesstruct.app.report_options import Described, model_options
-from bayesstruct.app.report_parts import (
+from bayesstruct.app.report.fit import Fit
+from bayesstruct.app.report.methods import data_sentence, methods
+from bayesstruct.app.report.options import Described, model_options
+from bayesstruct.app.report.parts import (
     ERROR,
     ESS_PER_CHAIN,
     MARK,
@@ -20,7 +20,7 @@ from bayesstruct.app.report_parts import (
     Finding,
     Result,
 )
-from bayesstruct.app.report_text import (
+from bayesstruct.app.report.text import (
     Block,
     Bullets,
     Code,

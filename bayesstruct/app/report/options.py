@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.app.papers import cited
+from bayesstruct.app.report.papers import cited
+from bayesstruct.models.options import STOCHASTIC_BLOCK
 
 if TYPE_CHECKING:
-    from bayesstruct.app.report_parts import Result
+    from bayesstruct.app.report.parts import Result
 
 __all__ = ["Described", "Options", "model_options"]
-
-#: Options of runs of earlier versions that were no member of "model_options".
-_FORMER = ("prior", "edge_probability", "rate")
 
 
 @dataclass(frozen=True)
@@ -40,11 +38,7 @@ class Described:
 
 def model_options(options: dict) -> dict[str, Any]:
     """Return the options of the model function that were given, by name."""
-    if "model_options" in options:
-        given = options["model_options"]
-    else:
-        given = {name: options.get(name) for name in _FORMER}
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in options["model_options"].items() if value is not None}
 
 
 class Options:
@@ -73,7 +67,7 @@ class Options:
         value = self.get(name, default)
         if isinstance(value, bool | int | float):
             return f"{value:g}"
-        return value if isinstance(value, str) else "as given for each pair"
+        return _words(value) if isinstance(value, str) else "as given for each pair"
 
     def scaled(self, name: str, default: str, given: str = "{}") -> str:
         """Write an option that has a prior unless it is given."""
@@ -100,6 +94,14 @@ class Options:
         prior = np.asarray(EdgePrior.read(self.result.idata).prior, float)
         free = prior[(prior > 0) & (prior < 1)]
         return _range(free if len(free) else prior)
+
+
+def _words(text: str) -> str:
+    """Write a distribution, such as ``beta:1,4`` on the command line, as in a sentence."""
+    if text == STOCHASTIC_BLOCK:
+        return "of a stochastic block model"
+    name, sign, numbers = text.partition(":")
+    return f"{name.capitalize()}({', '.join(numbers.split(','))})" if sign else text
 
 
 def _range(values: np.ndarray) -> str:

@@ -1,6 +1,6 @@
 """What the report of a run can consist of: one record for each kind of result, and how tables are shown.
 
-A new kind of result is one more `Part`, in `report_graphs` or `report_latent`.
+A new kind of result is one more `Part`, in `graphs` or `latent`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -111,7 +111,7 @@ class Drawing:
     ----------
     file : str
     caption : str
-        A template of `report_text.prose` without values.
+        A template of `text.prose` without values.
     draw : callable
         Of the result, the table and axes; draws.
     size : callable
@@ -145,7 +145,7 @@ class Part:
     headlines : callable
         Of the whole table: sentences that say what was found.
     explanation : callable
-        Of the whole table: sentences that say what the numbers mean, templates of `report_text.prose` without values.
+        Of the whole table: sentences that say what the numbers mean, templates of `text.prose` without values.
     drawings : tuple of Drawing
     shown : int
         Rows in the report.

@@ -1,11 +1,10 @@
 """Parts of the report about graphs: edges, arcs, effects, differences, nodes, blocks of columns."""
 
-from itertools import starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.app.report_parts import (
+from bayesstruct.app.report.parts import (
     FACTORS,
     Drawing,
     Part,
@@ -143,7 +142,8 @@ def _is_found(factor: np.ndarray, prior: np.ndarray) -> np.ndarray:
 def _draw_graph(result: Result, table, ax) -> None:
     from bayesstruct.graphs.plots.network import plot_graph
 
-    graph = found_graph(result)
+    graph, posterior = found_graph(result), result.graph
+    graph.graph["forbidden"] = int((posterior.fixed & (posterior.prior == 0)).sum())
     plot_graph(graph, ax=ax, min_probability=_least(graph))
     _entitle(ax, f"Bayes factor of at least {STRONG:g}, paler = less probable")
 
@@ -328,16 +328,16 @@ def _blocks(result: Result) -> "pd.DataFrame":
 
 
 def _block_pairs(matrix: "pd.DataFrame") -> dict[str, list[str]]:
-    names = [*map(str, matrix.index)]
+    names, others = [*map(str, matrix.index)], [*map(str, matrix.columns)]
     values = matrix.to_numpy()
     together = []
     for row, name in zip(values, names, strict=True):
-        others = [
-            f"{names[j]} ({row[j]:.2f})"
+        beside = [
+            f"{others[j]} ({row[j]:.2f})"
             for j in np.argsort(-row, kind="stable")
-            if matrix.columns[j] != name and names[j] != name and row[j] > 0.5
+            if others[j] != name and row[j] > 0.5
         ]
-        together.append(", ".join(others[:8]) or "none")
+        together.append(", ".join(beside[:8]) or "none")
     return {"variable": names, "together with": together}
 
 
@@ -392,7 +392,9 @@ def _connections(result: Result) -> "pd.DataFrame":
             "forward": p[:, 0],
             "backward": p[:, 1],
             "bayes_factor": tested["factor"],
-            "direction": np.where(p[:, 0] > STRONG * p[:, 1], "decided", "undecided"),
+            "direction": np.where(
+                (p[:, 0] > 0) & (p[:, 0] >= STRONG * p[:, 1]), "decided", "undecided"
+            ),
             # the worse of both directions
             "ess": np.fmin.reduce(np.append(arcs["ess"].to_numpy(), np.nan)[at], axis=1),
             "r_hat": np.fmax.reduce(np.append(arcs["r_hat"].to_numpy(), np.nan)[at], axis=1),
@@ -517,7 +519,7 @@ def _effects(result: Result) -> "pd.DataFrame":
     parts = []
     frame = result.job.frame
     numbers = "weight" in result.drawn
-    for name in frame.columns:
+    for name in _nodes(result):
         values = frame[name].dropna()
         settings = (
             [float(values.mean() + values.std(ddof=1))]
@@ -549,7 +551,10 @@ def _effect_rows(effect, name, value):
 
 
 def _effect_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
-    set_to = list(starmap("{} = {:.4g}".format, _numbers(table)))
+    set_to = [
+        f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
+        for name, value in zip(table["set"], table["to"], strict=True)
+    ]
     states = {"state": [*map(str, table["state"])]} if "state" in table else {}
     return {
         "set": set_to,
@@ -558,10 +563,6 @@ def _effect_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
         "effect": fixed(table["effect"]),
         interval_title(table): interval(table, "effect_low", "effect_high"),
     }
-
-
-def _numbers(table):
-    return zip(table["set"], table["to"].astype(float), strict=True)
 
 
 EFFECTS = Part(

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesstruct.app.report_fit import FIT_FILE, Fit, check_fit
-from bayesstruct.app.report_graphs import GRAPH_PARTS, found_graph
-from bayesstruct.app.report_latent import LATENT_PARTS
-from bayesstruct.app.report_models import describe
-from bayesstruct.app.report_page import Page
-from bayesstruct.app.report_parts import Drawing, Finding, Result, findings
-from bayesstruct.app.report_text import to_html, to_markdown
+from bayesstruct.app.report.fit import FIT_FILE, Fit, check_fit
+from bayesstruct.app.report.graphs import GRAPH_PARTS, found_graph
+from bayesstruct.app.report.latent import LATENT_PARTS
+from bayesstruct.app.report.models import describe
+from bayesstruct.app.report.page import Page
+from bayesstruct.app.report.parts import Drawing, Finding, Result, findings
+from bayesstruct.app.report.text import to_html, to_markdown
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bayesstruct.app.report_latent_models import LATENT_MODELS
-from bayesstruct.app.report_options import Described, Options
+from bayesstruct.app.report.latent_models import LATENT_MODELS
+from bayesstruct.app.report.options import Described, Options
 
 if TYPE_CHECKING:
-    from bayesstruct.app.report_parts import Result
+    from bayesstruct.app.report.parts import Result
 
 __all__ = ["describe"]
 
@@ -62,7 +62,7 @@ def _rows(o: Options) -> str:
 def _standardised(o: Options) -> str:
     if o.get("marginals") == "rank":
         return ""  # their values do not matter
-    value = o.get("standardize", True)
+    value = o.get("standardize", "conditional" if _has_conditional_units(o) else True)
     how = {
         "conditional": "Columns were divided by their standard deviations given all other columns.",
         "group": "Columns were standardised within each group.",
@@ -70,6 +70,18 @@ def _standardised(o: Options) -> str:
     return how.get(
         value, "Columns were standardised." if value else "Columns were not standardised."
     )
+
+
+def _has_conditional_units(o: Options) -> bool:
+    """Whether the scales of a result are other multiples of the standard deviations in each column: the model chose so."""
+    constants, frame = o.result.idata.children.get("constant_data"), o.result.job.frame
+    if constants is None or "scale" not in constants or constants["scale"].dims != ("node",):
+        return False
+    scale = constants["scale"].to_series()
+    if not {*scale.index} <= {*frame.columns}:
+        return False
+    ratio = scale / frame[[*scale.index]].std()
+    return bool(ratio.max() > 1.1 * ratio.min())
 
 
 def _spike_slab_elements(o: Options):
@@ -214,7 +226,7 @@ def _grouped(o: Options):
     contrasts = o.get("differences") == "contrasts"
     differ = (
         f"Contrasts between groups had the standard deviations {o.number('equal_scale', 0.02)} without and "
-        f"{o.number('difference_scale', 1)} with a difference {o.cite('marsman_groups') if contrasts else ''}; a connected pair differs between "
+        f"{o.number('difference_scale', 1)} with a difference {o.cite('marsman_groups')}; a connected pair differs between "
         f"groups with the nominal prior probability {o.number('difference_probability')}."
         if contrasts
         else "Each group had edges of its own, which are more probable where other groups have them "

@@ -17,7 +17,7 @@ PAPERS: dict[str, tuple[str, str]] = {
     ),
     "gelman": (
         "Gelman, Meng and Stern 1996",
-        "Gelman, A., Meng, X.-L. and Stern, H. (1996). Posterior predictive assessment of model fitness. Statistica Sinica 6, 733-760.",
+        "Gelman, A., Meng, X.-L. and Stern, H. (1996). Posterior predictive assessment of model fitness via realized discrepancies. Statistica Sinica 6, 733-760.",
     ),
     "wang2015": (
         "Wang 2015",

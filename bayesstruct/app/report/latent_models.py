@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bayesstruct.app.report_options import Options
+from bayesstruct.app.report.options import Options
 
 __all__ = ["LATENT_MODELS"]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.app.report_parts import Drawing, Part, Result, fixed, interval, interval_title
+from bayesstruct.app.report.parts import Drawing, Part, Result, fixed, interval, interval_title
 from bayesstruct.core.readers import reader_of
 from bayesstruct.graphs.summaries import interval_probability
 

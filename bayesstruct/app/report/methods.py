@@ -4,15 +4,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.app.papers import cited, reference
-from bayesstruct.app.report_options import Described, model_options
-from bayesstruct.app.report_text import Block, Bullets, Paragraph, plain
+from bayesstruct.app.intake import SQUARES, apart
+from bayesstruct.app.report.options import Described, model_options
+from bayesstruct.app.report.papers import cited, reference
+from bayesstruct.app.report.text import Block, Bullets, Paragraph, plain
 from bayesstruct.data.errors import count
 from bayesstruct.graphs.evidence import EXCLUDED, FIXED, INCLUDED, STRONG, UNDECIDED
+from bayesstruct.models.catalogue import MODELS
 
 if TYPE_CHECKING:
-    from bayesstruct.app.report_fit import Fit
-    from bayesstruct.app.report_parts import Finding, Result
+    from bayesstruct.app.report.fit import Fit
+    from bayesstruct.app.report.parts import Finding, Result
 
 __all__ = ["SACHS", "data_sentence", "methods", "missing_values"]
 
@@ -66,12 +68,7 @@ def data_sentence(result: "Result") -> str:
     if result.job.options.get("cov"):
         rows = model_options(result.job.options).get("n")
         return f"the covariance (or correlation) matrix of {rows} observations of {count(p, 'variable')}"
-    if model in (
-        "link_prediction",
-        "protein_complexes",
-        "additive_clustering",
-        "elimination_by_aspects",
-    ):
+    if MODELS[model].table in SQUARES:
         size = f"a matrix of {count(n, 'object')}"
     elif model == "binary_matrix_factorization":
         size = f"a table of {count(n, 'row')} and {count(p, 'column')}"
@@ -88,13 +85,8 @@ def data_sentence(result: "Result") -> str:
 
 
 def _variables(result: "Result") -> int:
-    own = model_options(result.job.options)
-    others = {own.get(name) for name in _NO_VARIABLES if isinstance(own.get(name), str)}
+    others = {*apart(model_options(result.job.options))}
     return sum(name not in others for name in result.job.frame.columns)
-
-
-#: Options that name a column that is no variable of the model.
-_NO_VARIABLES = ("group", "row_counts", "series")
 
 
 def _groups(result: "Result") -> str:
@@ -112,10 +104,13 @@ def _groups(result: "Result") -> str:
 
 def missing_values(result: "Result") -> str:
     """Say how many values are missing."""
-    missing = int(result.job.frame.isna().to_numpy().sum())
+    empty = result.job.frame.isna().to_numpy()
+    if MODELS[result.job.options["model"]].table in SQUARES:  # nothing is paired with itself
+        empty = empty[~np.eye(len(empty), dtype=bool)]
+    missing = int(empty.sum())
     if not missing:
         return "no missing values"
-    share = f"{count(missing, 'missing value')} ({missing / result.job.frame.size:.1%})"
+    share = f"{count(missing, 'missing value')} ({missing / empty.size:.1%})"
     return f"{share}, {_treated(result)}"
 
 
@@ -128,7 +123,7 @@ def _treated(result: "Result") -> str:
         "binary_matrix_factorization",
     ):
         return "which were not observed and are predicted"
-    if model in ("elimination_by_aspects",):
+    if model == "elimination_by_aspects":
         return "which were not compared"
     if model in ("sparse_factor_analysis", "infinite_ica", "hidden_causes", "markov_transitions"):
         return "summed out in the likelihood"
@@ -193,7 +188,7 @@ def _counted(finding: "Finding") -> str:
     if "direction" not in finding.table:
         return counted
     decided = finding.table["direction"][kinds == INCLUDED] == "decided"
-    return f"{counted} Of {int(decided.sum())} of those found one direction was at least ten times as probable as the other."
+    return f"{counted} Of {int(decided.sum())} of those that were found, one direction was at least ten times as probable as the other."
 
 
 _KINDS = ((INCLUDED, "differs"), (EXCLUDED, "is equal"), (UNDECIDED,), (FIXED,))

@@ -157,9 +157,8 @@ def prose(template: str, *values: object) -> Text:
 
 
 def _filled(text: str, values: list) -> str:
-    while "{}" in text:
-        text = text.replace("{}", str(values.pop(0)), 1)
-    return text
+    first, *rest = text.split("{}")
+    return first + "".join(f"{values.pop(0)}{part}" for part in rest)
 
 
 # ---- Markdown --------------------------------------------------------------------------------
