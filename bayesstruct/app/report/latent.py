@@ -29,13 +29,25 @@ def _figure(result: Result):
     return getattr(reader_of(result.idata), "figure", None)
 
 
+def _main_size(result: Result, table) -> tuple[float, float]:
+    """Size of the main figure in inches: a matrix of links is as wide as it has columns, series are one below the other."""
+    draws = result.idata["posterior"]
+    rows = draws.sizes.get("observation", 0)
+    if {"feature", "interaction"} <= result.drawn:
+        columns = draws.sizes["node"] if "column_feature" in result.drawn else rows
+        return float(np.clip(3.4 + 0.3 * columns, 4.5, 11)), float(np.clip(2.6 + 0.3 * rows, 4, 11))
+    if "emission_mean" in result.drawn:
+        return 8.0, 1.2 + 0.62 * min(rows, 12)
+    return 7.0, 5.0
+
+
 def _main(caption: str) -> Drawing:
     """Return the drawing of the figure that is registered for a kind of result."""
     return Drawing(
         "figure.png",
         caption,
         lambda result, table, ax: _figure(result)(result.idata, ax=ax),
-        lambda result, table: (7.0, 5.0),
+        _main_size,
         lambda result, table: len(table) > 0 and _figure(result) is not None,
     )
 

@@ -182,46 +182,57 @@ def _name_points(ax: "Axes", x, y, names: Sequence[str], order: Sequence[int]) -
     settle(ax)
     dots = ax.figure.get_figure(root=True).dpi / 72
     points = ax.transData.transform(np.column_stack([x, y]))
-    inside, taken = np.array(ax.get_window_extent().extents), np.zeros((0, 4))
+    inside, taken, lines = np.array(ax.get_window_extent().extents), np.zeros((0, 4)), []
     for k in order:
-        text = ax.annotate(
-            names[k], (x[k], y[k]), (0, 0), textcoords="offset points", va="center",
-            fontsize="x-small",
-            arrowprops={"arrowstyle": "-", "lw": 0.5, "color": NEUTRAL, "shrinkA": 1, "shrinkB": 3},
-        )  # fmt: skip
+        text = ax.annotate(names[k], (x[k], y[k]), fontsize="x-small")
         size = np.array(text.get_window_extent().size) + 2
-        place = _free_place(points, k, size, inside, taken, dots)
-        if place is None:
-            text.remove()
+        text.remove()
+        for offset, box, line in _places(points[k], size, dots):
+            others = np.delete(points, k, axis=0) if len(line) == 0 else points
+            near = 4 * dots * np.array([-1, -1, 1, 1])  # radius of a point
+            if (
+                (box[:2] >= inside[:2]).all()
+                and (box[2:] <= inside[2:]).all()
+                and not _within(others, box + near)
+                and not any(_within(own, box) for own in lines)
+                and not any(_within(line, own) for own in taken)
+                and not ((box[:2] < taken[:, 2:]) & (box[2:] > taken[:, :2])).all(axis=1).any()
+            ):
+                break
+        else:
             continue
-        (dx, dy), box = place
-        taken = np.vstack([taken, box])
-        text.set_position((dx, dy))
-        text.set_ha("left" if dx > 0 else "right" if dx < 0 else "center")
-        if np.hypot(dx, dy) < 10:
-            text.arrow_patch.set_visible(False)
+        taken, lines = np.vstack([taken, box]), [*lines, line]
+        side = int(np.sign(offset[0]))
+        leader = {"arrowstyle": "-", "lw": 0.5, "color": NEUTRAL, "shrinkA": 1, "shrinkB": 3}
+        ax.annotate(
+            names[k],
+            (x[k], y[k]),
+            tuple(offset),
+            textcoords="offset points",
+            va="center",
+            ha=("center", "left", "right")[side],
+            fontsize="x-small",
+            arrowprops=leader | {"relpos": (0.5 - side / 2, 0.5)} if len(line) else None,
+        )
 
 
-def _free_place(points: np.ndarray, k: int, size: np.ndarray, inside, taken, dots: float):
-    """Offset in points of the first place for a name of point k that is free, and its box in pixels; None without one."""
-    near = 4 * dots  # radius of a point
+def _within(points: np.ndarray, box: np.ndarray) -> bool:
+    """Whether a point is in a box."""
+    return bool(((points > box[:2]) & (points < box[2:])).all(axis=1).any())
+
+
+def _places(point: np.ndarray, size: np.ndarray, dots: float):
+    """Places for a name around a point: the offset in points, and the box and points of the line to it in pixels."""
     for distance in (6, 14, 24, 36, 50):
         for turn in _TURNS:
             offset = distance * np.array([np.cos(turn), np.sin(turn)]).round(6)
-            x, y = points[k] + dots * offset
+            line = point + dots * offset * np.linspace(0.2, 1, 12)[:, None]
+            if distance < 10:
+                line = line[:0]  # beside the point
+                offset[1] += np.sign(offset[1]) * (offset[0] == 0) * size[1] / 2 / dots
+            x, y = point + dots * offset
             left = x - (0 if offset[0] > 0 else size[0] if offset[0] < 0 else size[0] / 2)
-            if distance < 10 and offset[0] == 0:  # above or below the point
-                y += np.sign(offset[1]) * size[1] / 2
-            box = np.array([left, y - size[1] / 2, left + size[0], y + size[1] / 2])
-            if (box[:2] < inside[:2]).any() or (box[2:] > inside[2:]).any():
-                continue
-            over = (points > box[:2] - near) & (points < box[2:] + near)
-            over[k] &= distance >= 10
-            if over.all(axis=1).any():
-                continue
-            if not ((box[:2] < taken[:, 2:]) & (box[2:] > taken[:, :2])).all(axis=1).any():
-                return (offset[0], (y - points[k, 1]) / dots), box
-    return None
+            yield offset, np.array([left, y - size[1] / 2, left + size[0], y + size[1] / 2]), line
 
 
 #: Directions in which there may be names, those beside the point first.

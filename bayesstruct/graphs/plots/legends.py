@@ -146,7 +146,7 @@ def put_above(ax: "Axes", handles: list, most: int = 3, **style) -> None:
     settle(ax)
     figure = ax.figure.get_figure(root=True)
     box = ax.get_window_extent()
-    left = box.x0 if len(figure.axes) > 1 else figure.bbox.x0
+    left = box.x0 if len(figure.axes) > 1 else figure.bbox.x0 + 0.05 * figure.dpi
     for columns in range(min(most, len(handles)), 0, -1):
         for side, limit in ((0, box.width), (1, box.x1 - left)):
             legend = ax.legend(
@@ -155,6 +155,7 @@ def put_above(ax: "Axes", handles: list, most: int = 3, **style) -> None:
                 bbox_to_anchor=(side, 1),
                 ncols=columns,
                 frameon=False,
+                borderaxespad=0.2,
                 borderpad=0.2,
                 columnspacing=1.2,
                 **style,
