@@ -349,6 +349,35 @@ def test_version():
 
 
 @pytest.mark.chain
+def test_effects_can_be_asked_for_afterwards(table, tmp_path):
+    words = ["learn", table, "--model", "bayesian_network", "--out", tmp_path, "--seed=1", *FEW]
+    assert command(*words).exit_code == 0
+    assert not (tmp_path / "effects.csv").exists()
+    again = command(*words, "--effects")
+    assert again.exit_code == 0, again.stderr
+    assert "its draws are used again" in again.stderr
+    effects = (tmp_path / "effects.csv").read_bytes()
+    (tmp_path / "effects.csv").unlink()
+    resumed = command("learn", "--resume", tmp_path, "--no-progress")
+    assert resumed.exit_code == 0, resumed.stderr
+    assert (tmp_path / "effects.csv").read_bytes() == effects
+    assert "--effects" in (tmp_path / "report.md").read_text()
+    refused = command("learn", "--resume", tmp_path, "--effects")
+    assert_one_line(refused, "leave out --effects")
+    one = command("learn", table, "--effects", "--out", tmp_path / "new", "--seed=1", *FEW)
+    assert "Running --model bayesian_network" in one.stdout
+
+
+@pytest.mark.chain
+def test_ranks_are_checked_against_replicated_tables(table, tmp_path):
+    words = ("--model", "gaussian_graphical", "--marginals", "rank", "--out", tmp_path)
+    result = command("learn", table, *words, "--seed=1", *FEW)
+    assert result.exit_code == 0, result.stderr
+    assert "6 of 6 observed correlations" in result.stdout
+    assert (tmp_path / "fit.png").exists()
+
+
+@pytest.mark.chain
 def test_a_finished_run_is_used_again(run, table):
     folder, _ = run
     (folder / "report.md").unlink()

@@ -52,8 +52,7 @@ def _has_edges(result: Result) -> bool:
 def _edges(result: Result) -> "pd.DataFrame":
     from bayesstruct.graphs.tables.edges import edge_table
 
-    # the whole result, where there is one: it knows which Bayes factors are possible at all
-    table = with_evidence(edge_table(result.idata if "edge" in result.drawn else result.graph))
+    table = with_evidence(edge_table(result.graph))  # diagnostics are computed once
     return _with_limits(table, result, "an edge")
 
 
@@ -61,7 +60,7 @@ def _with_limits(table: "pd.DataFrame", result: Result, what: str) -> "pd.DataFr
     """Remember what a table of this size can say at all, in place of the remark on it."""
     from bayesstruct.graphs.tables.limits import known_limits, limit_note, limit_sentence
 
-    limits = known_limits(result.idata)
+    limits = known_limits(result.restored)
     said = limit_note(limits, what)
     notes = [note for note in table.attrs.get("notes", ()) if note not in said]
     table.attrs |= {"limits": limit_sentence(limits, what), "notes": notes}

@@ -15,9 +15,10 @@ __all__ = ["NODE_PARTS"]
 # ---- predictability --------------------------------------------------------------------------
 
 _MEASURES = {
-    "R2": "*R2*: share of the variance of the column that the others explain.",
+    "R2": "*R2*: share of the variance of the column that the others explain, of the distribution that each draw describes.",
     "accuracy": "*Accuracy*: share of the rows in which the most probable state is the observed one; *the column alone* is the share of its most "
-    "frequent state, and *gain* what is won of the rest.",
+    "frequent state, and *gain* what is won of the rest. The rows are those from which the model was learned: new ones are predicted somewhat less "
+    "well.",
 }
 
 
@@ -27,7 +28,8 @@ def _predicted(result: Result) -> "pd.DataFrame":
     first = ~table.duplicated(of_each)
     order = np.lexsort([-table["gain"].fillna(-np.inf), ~first])
     out = table.iloc[order].reset_index(drop=True)
-    out.attrs = table.attrs
+    rows, columns = result.job.frame.shape
+    out.attrs = table.attrs | {"few_rows": rows <= columns and not result.job.options.get("cov")}
     return out
 
 
@@ -53,7 +55,7 @@ def _predicted_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
 def _predicted_headlines(table: "pd.DataFrame") -> list[str]:
     main = _main_rows(table)
     gain = main["gain"].dropna()
-    if not len(gain):
+    if not len(gain) or table.attrs["few_rows"]:
         return []
     best = main.loc[gain.idxmax()]
     span = f"on average, from {gain.min():.0%} to {gain.max():.0%} ({best['node']})"
@@ -69,15 +71,21 @@ def _predicted_headlines(table: "pd.DataFrame") -> list[str]:
 def _predicted_explanation(table: "pd.DataFrame") -> list[str]:
     shown = [text for name, text in _MEASURES.items() if name in {*_main_rows(table)["measure"]}]
     given = (
-        [" `predictability.csv` also has what the parents alone predict."]
+        ["`predictability.csv` also has what the parents alone predict."]
         if "parents" in {*table["given"]}
         else []
     )
     return [
         "Each variable is predicted from all others, in each draw: posterior mean and interval.",
         *shown,
-        "The rows are those from which the model was learned: new ones are predicted somewhat less well.",
-        *map(str.strip, given),
+        *(
+            [
+                "With no more rows than variables these values depend on the prior as much as on the table."
+            ]
+            if table.attrs["few_rows"]
+            else []
+        ),
+        *given,
     ]
 
 

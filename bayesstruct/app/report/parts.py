@@ -97,6 +97,19 @@ class Result:
         return state_probabilities(self.idata)
 
     @cached_property
+    def restored(self) -> Any:
+        """The result; of many columns, whose precision matrices are not stored, some draws with those that the weights imply.
+
+        Weights are partial correlations, which determine the precision matrix of columns with the variance 1.
+        """
+        lost = {"edge", "weight"} <= self.drawn and "precision" not in self.drawn
+        others = {"state_block", "difference"} & (self.recorded | self.drawn)
+        numbers = self.job.options["model"].endswith("gaussian_graphical")
+        if not lost or others or not numbers or self.graph.directed:
+            return self.idata
+        return _with_precision(self.idata, self.graph)
+
+    @cached_property
     def predicted(self) -> "pd.DataFrame | None":
         """How well each variable of a graph is predicted by all others, None if that is not known."""
         from bayesstruct.modes.predictability import predictability
@@ -104,7 +117,7 @@ class Result:
         if not {"edge", "arc"} & self.drawn:
             return None
         try:
-            return predictability(self.idata)
+            return predictability(self.restored)
         except ValueError:  # a result without parameters, or without the table
             return None
 
@@ -134,6 +147,26 @@ class Result:
         """Number of chains, and of draws of each."""
         sizes = self.idata["posterior"].sizes
         return {"chain": sizes["chain"], "draw": sizes["draw"]}
+
+
+def _with_precision(idata: Any, graph: Any, draws: int = 200) -> Any:
+    """Return draws of a result with the precision matrices of columns with the variance 1."""
+    import xarray as xr
+
+    posterior = idata["posterior"].to_dataset()
+    step = max(1, posterior.sizes["chain"] * posterior.sizes["draw"] // draws)
+    kept = posterior[["edge", "weight"]].isel(draw=slice(None, None, step))
+    weights = kept["weight"].transpose("chain", "draw", ...).values
+    p = len(graph.variables)
+    precision = np.zeros((*weights.shape[:2], p, p))
+    precision[..., graph.source, graph.target] = -weights
+    precision[..., graph.target, graph.source] = -weights
+    precision[..., np.arange(p), np.arange(p)] = 1.0
+    spread = np.sqrt(np.diagonal(np.linalg.inv(precision), axis1=-2, axis2=-1))
+    precision *= spread[..., :, None] * spread[..., None, :]
+    kept = kept.assign(precision=(("chain", "draw", "node", "node_"), precision))
+    groups = {name: node.to_dataset() for name, node in idata.children.items()}
+    return xr.DataTree.from_dict({**groups, "posterior": kept})
 
 
 def _centrality(graph: Any) -> "pd.DataFrame":
