@@ -23,8 +23,9 @@ import bayesstruct as bs
 
 from bayesstruct.app import report
 from bayesstruct.app.folder import Job
+from bayesstruct.app.report.effects import EFFECTS
 from bayesstruct.app.report.fit import _table_of, check_fit
-from bayesstruct.app.report.graphs import BLOCKS, DIFFERENCES, EDGES, EFFECTS, found_graph
+from bayesstruct.app.report.graphs import BLOCKS, DIFFERENCES, EDGES, found_graph
 from bayesstruct.app.report.latent import BEHAVIOURS
 from bayesstruct.app.report.methods import missing_values
 from bayesstruct.app.report.models import describe

@@ -9,8 +9,8 @@ from tools.dags import dag_posterior, random_dags
 
 import bayesstruct as bs
 
-from bayesstruct.networks import reading as effects
 from bayesstruct.networks.priors.discrete_network import strides
+from bayesstruct.networks.reading import effects
 
 STATES = [2, 3, 2, 2, 3]
 DAG = np.zeros((5, 5), np.int8)

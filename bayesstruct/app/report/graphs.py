@@ -1,9 +1,10 @@
-"""Parts of the report about graphs: edges, arcs, effects, differences, nodes, blocks of columns."""
+"""Parts of the report about graphs: edges, arcs, differences, nodes, blocks of columns."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.app.report.effects import EFFECTS
 from bayesstruct.app.report.parts import (
     FACTORS,
     Drawing,
@@ -19,7 +20,6 @@ from bayesstruct.app.report.parts import (
 )
 from bayesstruct.graphs.evidence import FIXED, INCLUDED, STRONG, evidence
 from bayesstruct.graphs.plots.nodes import network_size
-from bayesstruct.graphs.summaries import interval_probability
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -37,12 +37,8 @@ _NOT_TESTED = (
 # ---- edges -----------------------------------------------------------------------------------
 
 
-def _is_directed(result: Result) -> bool:
-    return "arc" in result.drawn and "arc_acyclic" in result.recorded
-
-
 def _is_dependency(result: Result) -> bool:
-    return "arc" in result.drawn and not _is_directed(result)
+    return "arc" in result.drawn and not result.is_directed
 
 
 def _has_edges(result: Result) -> bool:
@@ -186,15 +182,7 @@ def _draw_evidence(result: Result, table, ax) -> None:
 
 
 def _network_size(result: Result, table) -> tuple[float, float]:
-    return network_size([*_nodes(result)])
-
-
-def _nodes(result: Result):
-    return result.idata["posterior"]["node"].values if _named(result) else result.job.frame.columns
-
-
-def _named(result: Result) -> bool:
-    return "node" in result.idata["posterior"].coords
+    return network_size([*result.nodes])
 
 
 _EVIDENCE = Drawing(
@@ -436,7 +424,7 @@ def _connection_headlines(table: "pd.DataFrame") -> list[str]:
 CONNECTIONS = Part(
     "Connections and their directions",
     "connections.csv",
-    _is_directed,
+    lambda result: result.is_directed,
     _connections,
     lambda table: {
         "connection": ends(table, "->"),
@@ -487,7 +475,7 @@ def _arc_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
 ARCS = Part(
     "Arcs",
     "arcs.csv",
-    _is_directed,
+    lambda result: result.is_directed,
     _arcs,
     _arc_cells,
     lambda table: [],
@@ -517,86 +505,6 @@ REGRESSIONS = Part(
     ],
     words=frozenset({0, 3}),
     noun="predictors of single columns",
-)
-
-
-# ---- effects ---------------------------------------------------------------------------------
-
-
-def _wants_effects(result: Result) -> bool:
-    return bool(result.job.options.get("effects")) and _is_directed(result)
-
-
-def _effects(result: Result) -> "pd.DataFrame":
-    """Effect of each column on each, if it is raised by one standard deviation."""
-    import pandas as pd
-
-    from bayesstruct.networks.reading.effects import do
-
-    parts = []
-    frame = result.job.frame
-    numbers = "weight" in result.drawn
-    for name in _nodes(result):
-        values = frame[name].dropna()
-        settings = (
-            [float(values.mean() + values.std(ddof=1))]
-            if numbers
-            else [*dict.fromkeys(sorted(values))]
-        )
-        for value in settings:
-            effect = do(result.idata, {str(name): value}).reset_index()
-            parts.append(_effect_rows(effect, name, value))
-    table = pd.concat(parts, ignore_index=True)
-    table.attrs["ci_prob"] = interval_probability()
-    order = np.argsort(-table["effect"].abs().to_numpy(), kind="stable")
-    return table.iloc[order].reset_index(drop=True)
-
-
-def _effect_rows(effect, name, value):
-    known = ["effect", "effect_low", "effect_high"]
-    labels = [
-        c
-        for c in effect.columns
-        if c not in {*known, "mean", "low", "high"} and not c.startswith("predicted")
-    ]
-    out = effect[[*labels, *known]].rename(columns={labels[0]: "on"})
-    if len(labels) > 1:
-        out = out.rename(columns={labels[1]: "state"})
-    out.insert(0, "set", str(name))
-    out.insert(1, "to", value)
-    return out[out["on"].astype(str) != str(name)]
-
-
-def _effect_cells(table: "pd.DataFrame") -> dict[str, list[str]]:
-    set_to = [
-        f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
-        for name, value in zip(table["set"], table["to"], strict=True)
-    ]
-    states = {"state": [*map(str, table["state"])]} if "state" in table else {}
-    return {
-        "set": set_to,
-        "on": [*map(str, table["on"])],
-        **states,
-        "effect": fixed(table["effect"]),
-        interval_title(table): interval(table, "effect_low", "effect_high"),
-    }
-
-
-EFFECTS = Part(
-    "Effects of each on each",
-    "effects.csv",
-    _wants_effects,
-    _effects,
-    _effect_cells,
-    lambda table: [
-        f"{int(((table['effect_low'] > 0) | (table['effect_high'] < 0)).sum())} of {len(table)} effects have a credible interval without zero."
-    ],
-    lambda table: [
-        "*Effect*: change of the expected value of a column (of the probability of a state), in the units of the table, if another one is *set* from "
-        "outside, averaged over graphs and parameters: to its mean plus one standard deviation, or to each of its states. Effects are causal only if "
-        "no unobserved variable acts on two of the columns.",
-    ],
-    words=frozenset({0, 1}),
 )
 
 GRAPH_PARTS = (DIFFERENCES, NODES, BLOCKS, REGRESSIONS, EDGES, CONNECTIONS, ARCS, EFFECTS)

@@ -78,6 +78,17 @@ class Result:
         """Names of the constants that the model recorded."""
         return variables(self.idata, "constant_data")
 
+    @property
+    def is_directed(self) -> bool:
+        """Whether the draws are directed acyclic graphs."""
+        return "arc" in self.drawn and "arc_acyclic" in self.recorded
+
+    @property
+    def nodes(self) -> Any:
+        """Names of the variables."""
+        posterior = self.idata["posterior"]
+        return posterior["node"].values if "node" in posterior.coords else self.job.frame.columns
+
     @cached_property
     def graph(self) -> Any:
         """The posterior of graphs; of regressions of single columns, of the edges that both ends tell."""
