@@ -226,7 +226,10 @@ def read(folder: Path) -> Job:
         if options["format"] == 1:
             options = _of_format_1(options)
         layout = options.pop("table")
-        with np.load(folder / TABLE, allow_pickle=False) as arrays:
+        with (
+            (folder / TABLE).open("rb") as file,
+            np.load(file, allow_pickle=False) as arrays,
+        ):
             frame = _restored(arrays["values"], layout)
         matches = options.pop("format") == FORMAT and digest(frame) == options["digest"]
         if not matches or any(name not in options for name in DECISIVE):
