@@ -233,6 +233,20 @@ def test_options_that_were_given_are_in_the_description(model, options, said, pl
     assert said in " ".join(describe(undiagnosed(job, plain_result)).sentences)
 
 
+def test_the_prior_is_an_option_that_was_given_if_it_is_not_the_default():
+    from types import SimpleNamespace
+
+    from bayesstruct.app.report.options import Options
+
+    def changed(**given):
+        options = {"model": "gaussian_graphical", "model_options": given}
+        return Options(SimpleNamespace(job=SimpleNamespace(options=options))).changed
+
+    assert changed(prior="spike_slab") == {}
+    assert changed(prior="laplace", rate=2.0) == {"prior": "laplace", "rate": 2.0}
+    assert changed(prior="spike_slab", slab_scale=1.0) == {"slab_scale": 1.0}
+
+
 def test_automatic_units_are_in_the_description():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 3)), columns=["v0", "v1", "v2"])
     frame["v1"] = frame["v0"] + 0.05 * frame["v1"]

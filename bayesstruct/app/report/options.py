@@ -57,6 +57,14 @@ class Options:
         function = getattr(models, self.result.job.options["model"])
         return {n: p.default for n, p in inspect.signature(function).parameters.items()}
 
+    @cached_property
+    def changed(self) -> dict[str, Any]:
+        """Options that were given, without the prior if it is the default, which a run names in any case."""
+        kept = {name: value for name, value in self.given.items() if name != "prior"}
+        prior = self.given.get("prior")
+        usual = prior is None or prior == self.defaults.get("prior")
+        return kept if usual else {"prior": prior, **kept}
+
     def get(self, name: str, default: Any = None) -> Any:
         """Return an option, its default, or `default` if that is None."""
         value = self.given.get(name, self.defaults.get(name))

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesstruct.app.report.fit import Fit
 from bayesstruct.app.report.methods import data_sentence, methods
-from bayesstruct.app.report.options import Described, model_options
+from bayesstruct.app.report.options import Described, Options
 from bayesstruct.app.report.parts import (
     ERROR,
     ESS_PER_CHAIN,
@@ -102,7 +102,7 @@ class Page:
 
     def _asked(self) -> list[Block]:
         result, options = self.result, self.result.job.options
-        given = model_options(options)
+        given = Options(result).changed
         items = [
             prose("Table: {}, {}.", options["source"], data_sentence(result)),
             prose("Model: `{}`: {}", options["model"], self.described.question),
