@@ -165,23 +165,24 @@ def test_a_hundred_nodes(length):
 
 
 @pytest.mark.parametrize(
-    ("p", "length", "engine"),
+    ("p", "length", "engine", "rows"),
     [
-        (6, "long", None),
-        (13, "long", "tight"),
-        pytest.param(13, "short", "constrained", marks=pytest.mark.slow),
-        pytest.param(30, "short", None, marks=pytest.mark.slow),
-        pytest.param(30, "long", "constrained", marks=pytest.mark.slow),
+        (13, "long", "tight", 1),
+        (13, "long", None, 2),
+        pytest.param(6, "long", None, 2, marks=pytest.mark.slow),
+        pytest.param(13, "long", "tight", 2, marks=pytest.mark.slow),
+        pytest.param(13, "short", "constrained", 2, marks=pytest.mark.slow),
+        pytest.param(30, "short", None, 2, marks=pytest.mark.slow),
+        pytest.param(30, "long", "constrained", 2, marks=pytest.mark.slow),
     ],
 )
-def test_axes_of_four_by_three_inches(p, length, engine):
-    size = (8, 6) if engine else (10.5, 8)  # of which margins take a quarter
-    _, four = plt.subplots(2, 2, figsize=size, layout=engine)
+def test_axes_of_four_by_three_inches(p, length, engine, rows):
+    width, height = (4, 3) if engine else (5.25, 4)  # of which margins take a quarter
+    figure, _ = plt.subplots(rows, 2, figsize=(2 * width, rows * height), layout=engine)
+    *first, last = figure.axes
     graph = graph_of(p, length)
-    drawn = [
-        plot_graph(graph, ax=ax, layout=kind) for ax, kind in zip(four.flat, KINDS, strict=False)
-    ]
-    drawn.append(plot_graph(graph_of(p, length, directed=True), ax=four.flat[3]))
+    drawn = [plot_graph(graph, ax=ax, layout=kind) for ax, kind in zip(first, KINDS, strict=False)]
+    drawn.append(plot_graph(graph_of(p, length, directed=True), ax=last))
     for ax in drawn:
         ax.set_title("a title")
     for ax in drawn:
