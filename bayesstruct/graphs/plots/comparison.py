@@ -182,7 +182,8 @@ def _name_points(ax: "Axes", x, y, names: Sequence[str], order: Sequence[int]) -
     settle(ax)
     dots = ax.figure.get_figure(root=True).dpi / 72
     points = ax.transData.transform(np.column_stack([x, y]))
-    inside, taken, lines = np.array(ax.get_window_extent().extents), np.zeros((0, 4)), []
+    inside, taken = np.array(ax.get_window_extent().extents), np.zeros((0, 4))
+    lines: list[np.ndarray] = []
     for k in order:
         text = ax.annotate(names[k], (x[k], y[k]), fontsize="x-small")
         size = np.array(text.get_window_extent().size) + 2

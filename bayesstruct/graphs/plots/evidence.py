@@ -182,7 +182,7 @@ def _tested(posterior: "GraphPosterior") -> dict[str, np.ndarray]:
 
 
 def _choose(
-    kind: str | None, p: int, pos: Mapping | None, ax, *, one_way: bool
+    kind: str | None, p: int, pos: "Mapping | Axes | None", ax, *, one_way: bool
 ) -> "tuple[str, Axes | None]":
     """Kind of picture for p variables, and the axes of one that has one."""
     if one_way and (kind not in (None, "matrix") or pos is not None):
