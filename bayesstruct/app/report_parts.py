@@ -118,7 +118,7 @@ class Result:
             return None
         try:
             return predictability(self.restored)
-        except ValueError:  # a result without parameters, or without the table
+        except (ValueError, KeyError):  # a result without parameters, or without the table
             return None
 
     @cached_property

@@ -17,7 +17,7 @@ def known_limits(idata: "xr.DataTree") -> Limits | None:
     """Return the limits of a result; None if they are not known, or nothing is tested."""
     try:
         limits = limits_of(idata)
-    except ValueError:  # not known of every result
+    except (ValueError, KeyError):  # not known of every result, or of a part of one
         return None
     return None if np.isnan(limits.smallest).all() else limits
 
