@@ -162,7 +162,10 @@ def _with_precision(idata: Any, graph: Any, draws: int = 200) -> Any:
     precision[..., graph.source, graph.target] = -weights
     precision[..., graph.target, graph.source] = -weights
     precision[..., np.arange(p), np.arange(p)] = 1.0
-    spread = np.sqrt(np.diagonal(np.linalg.inv(precision), axis1=-2, axis2=-1))
+    variance = np.diagonal(np.linalg.inv(precision), axis1=-2, axis2=-1)
+    if not (variance > 0).all():  # weights that are no partial correlations
+        return idata
+    spread = np.sqrt(variance)
     precision *= spread[..., :, None] * spread[..., None, :]
     kept = kept.assign(precision=(("chain", "draw", "node", "node_"), precision))
     groups = {name: node.to_dataset() for name, node in idata.children.items()}
