@@ -176,7 +176,8 @@ def _centrality(graph: Any) -> "pd.DataFrame":
     """Measures of centrality that the report has, the main one first: of weights, where there are some."""
     from bayesstruct.graphs.nodes.centrality import centrality
 
-    of_weights, of_lines = ("strength", "expected_influence"), ("degree",)
+    of_weights: tuple[str, ...] = ("strength", "expected_influence")
+    of_lines: tuple[str, ...] = ("degree",)
     if graph.directed:
         of_weights = ("out_strength", "in_strength", "expected_influence")
         of_lines = ("out_degree", "in_degree")
