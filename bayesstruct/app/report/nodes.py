@@ -1,6 +1,6 @@
 """Parts of the report about the nodes of graphs: how well each is predicted, and how central it is."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ _MEASURES = {
 
 
 def _predicted(result: Result) -> "pd.DataFrame":
-    table = result.predicted
+    table: Any = result.predicted
     of_each = [name for name in ("group", "node") if name in table]
     first = ~table.duplicated(of_each)
     order = np.lexsort([-table["gain"].fillna(-np.inf), ~first])
@@ -112,7 +112,8 @@ _MEANINGS = {
 
 
 def _central(result: Result) -> "pd.DataFrame":
-    return result.central
+    table: Any = result.central
+    return table
 
 
 def _main_measure(table: "pd.DataFrame") -> str:

@@ -129,7 +129,7 @@ class Result:
             return None
         try:
             return predictability(self.restored)
-        except ValueError:  # a result without parameters, or without the table
+        except (ValueError, KeyError):  # a result without parameters, or without the table
             return None
 
     @cached_property
@@ -173,7 +173,10 @@ def _with_precision(idata: Any, graph: Any, draws: int = 200) -> Any:
     precision[..., graph.source, graph.target] = -weights
     precision[..., graph.target, graph.source] = -weights
     precision[..., np.arange(p), np.arange(p)] = 1.0
-    spread = np.sqrt(np.diagonal(np.linalg.inv(precision), axis1=-2, axis2=-1))
+    variance = np.diagonal(np.linalg.inv(precision), axis1=-2, axis2=-1)
+    if not (variance > 0).all():  # weights that are no partial correlations
+        return idata
+    spread = np.sqrt(variance)
     precision *= spread[..., :, None] * spread[..., None, :]
     kept = kept.assign(precision=(("chain", "draw", "node", "node_"), precision))
     groups = {name: node.to_dataset() for name, node in idata.children.items()}
@@ -184,7 +187,8 @@ def _centrality(graph: Any) -> "pd.DataFrame":
     """Measures of centrality that the report has, the main one first: of weights, where there are some."""
     from bayesstruct.graphs.nodes.centrality import centrality
 
-    of_weights, of_lines = ("strength", "expected_influence"), ("degree",)
+    of_weights: tuple[str, ...] = ("strength", "expected_influence")
+    of_lines: tuple[str, ...] = ("degree",)
     if graph.directed:
         of_weights = ("out_strength", "in_strength", "expected_influence")
         of_lines = ("out_degree", "in_degree")

@@ -106,8 +106,7 @@ def arc_table(
         columns |= _weight_summary(posterior, ci_prob)
     table = pd.DataFrame(columns | {"ess": ess, "r_hat": posterior.indicator_rhat()})
     table, bounds = most_probable_first(table, bound)
-    whole = posterior.acyclic and not isinstance(idata, GraphPosterior)
-    limits = limit_note(known_limits(idata), "a connection") if whole else []
+    limits = limit_note(known_limits(idata), "a connection") if posterior.acyclic else []
     table.attrs = {
         "estimator": posterior.estimator.name,
         "ci_prob": ci_prob,

@@ -99,8 +99,7 @@ def edge_table(
         }
     )
     table, bounds = most_probable_first(table, bound)
-    whole = not isinstance(idata, GraphPosterior) and group == "posterior"
-    limits = limit_note(known_limits(idata)) if whole else []
+    limits = limit_note(known_limits(idata)) if group == "posterior" else []
     table.attrs = {
         "estimator": posterior.estimator.name,
         "ci_prob": ci_prob,

@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesstruct.core.evidence_limits import Limits, limits_of
 from bayesstruct.graphs.evidence import STRONG
+from bayesstruct.graphs.posteriors.base import GraphPosterior
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -13,11 +14,13 @@ if TYPE_CHECKING:
 __all__ = ["known_limits", "limit_note", "limit_sentence"]
 
 
-def known_limits(idata: "xr.DataTree") -> Limits | None:
-    """Return the limits of a result; None if they are not known, or nothing is tested."""
+def known_limits(idata: "xr.DataTree | GraphPosterior") -> Limits | None:
+    """Return the limits of a result; None if they are not known, as of a posterior that was read, or nothing is tested."""
+    if isinstance(idata, GraphPosterior):
+        return None
     try:
         limits = limits_of(idata)
-    except ValueError:  # not known of every result
+    except (ValueError, KeyError):  # not known of every result, or of a part of one
         return None
     return None if np.isnan(limits.smallest).all() else limits
 
