@@ -91,7 +91,7 @@ def begin(folder: Path, table: Path | None, options: dict, *, overwrite: bool) -
         _say(f"Note: {note}")
     if not cli_folder.prepare(folder, job, overwrite=overwrite):
         _say(f"Note: {folder} holds this run, finished: its draws are used again")
-        cli_folder.change(folder, effects=options["effects"])
+        cli_folder.change(folder, effects=options.get("effects", False))
         return None
     if options["seed"] is None:
         job.options["seed"] = secrets.randbits(31)
@@ -122,7 +122,7 @@ def _choose(table, options):
         options["model"] = "gaussian_graphical"
         return None
     frame = read_file(table, options)
-    only = {"bayesian_network"} if options["effects"] else {*MODELS}
+    only = {"bayesian_network"} if options.get("effects", False) else {*MODELS}
     choice = choose(frame, options["given"], only)
     options["model"], options["given"] = choice.model, choice.given
     if table is not None:
@@ -140,11 +140,11 @@ def _refuse_other_options(options: dict) -> None:
     """Refuse options of tables that the model does not have."""
     model = options["model"]
     kind, names = MODELS[model].table, {option.name for option in OPTIONS[model]}
-    if options["effects"] and model != "bayesian_network":
+    if options.get("effects", False) and model != "bayesian_network":
         raise InputError(
             f"{model} has no --effects, since its lines have no direction: use --model bayesian_network, or leave it out"
         )
-    if options["effects"] and options["cov"]:
+    if options.get("effects", False) and options["cov"]:
         raise InputError(
             "--effects needs the rows of the table, since a matrix of covariances has no means: leave out --effects or --cov"
         )

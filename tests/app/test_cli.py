@@ -102,6 +102,9 @@ def test_all_results_are_written_and_agree(run):
         "graph.graphml",
         "graph.png",
         "evidence.png",
+        "predictability.csv",
+        "centrality.csv",
+        "centrality.png",
         "report.md",
         "report.html",
     }
@@ -140,7 +143,7 @@ def test_the_report_says_what_was_asked_found_and_trusted(run):
     text = (run[0] / "report.md").read_text()
     for part in (
         "80 observations of 4 variables, without missing values",
-        "edges the nominal probability 0.5",
+        "each edge had the nominal prior probability 0.5",
         "6 possible edges",
         "| a -- b | 1.000 | > ",
         "cannot tell",  # 60 draws do not do

@@ -495,6 +495,7 @@ def test_kinds_of_results_have_sections_tables_and_pictures(
         ("ordinal", "edges.csv", "frequencies of pairs of states"),
         ("links", "links.csv", "sums over the pairs of an object"),
         ("series", "behaviours.csv", "itself one time step before"),
+        ("causes", "features.csv", "frequencies of pairs of states"),
         ("mixture", "clusters.csv", "correlations of the response with a predictor"),
     ],
 )

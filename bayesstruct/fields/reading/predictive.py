@@ -173,7 +173,13 @@ def state_labels(idata: "xr.DataTree") -> dict[str, list[str]]:
     constants = constants_of(idata)
     if not StateLevels.is_in(constants):
         return {}
-    names = [str(name) for name in constants["node"].values]
+    # Constants without a dimension over columns do not have the coordinate.
+    [found, *_] = (
+        idata[group]["node"]
+        for group in ("constant_data", "observed_data", "posterior")
+        if group in idata.children and "node" in idata[group].coords
+    )
+    names = [str(name) for name in found.values]
     levels = StateLevels.coding(constants, names).levels
     return {name: [str(state) for state in own] for name, own in zip(names, levels, strict=True)}
 
