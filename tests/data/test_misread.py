@@ -128,7 +128,7 @@ REMARKS = {
     "outlier": (Table.continuous, _with(1e6, 1), ["'b'", "outliers"]),
     "row numbers": (Table.continuous, _normal(b=range(100)), ["'b'", "counts the rows"]),
     "row numbers from 1": (Table.continuous, _normal(b=range(1, 101)), ["counts the rows"]),
-    "years": (Table.continuous, _normal(year=range(1924, 2024)), ["counts the rows", "keep it, as in data['year'] / 10"]),
+    "years": (Table.continuous, _normal(year=range(1924, 2024)), ["counts the rows", "keep it (data['year'] / 10"]),
     "dates as numbers": (
         Table.continuous, _normal(b=[20240131 + 100 * (k % 9) for k in range(100)]), ["'b'", "dates as numbers"],
     ),
