@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesstruct.data.arguments import number, whole_number
-from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.errors import TableError, column_list, listing
 from bayesstruct.data.labels import aligned
 from bayesstruct.data.names import label_text
 
@@ -130,7 +130,7 @@ def _ends(names, pair, label):
         i, j = (names.index(label_text(end)) for end in (a, b))
     except (ValueError, TypeError):
         raise TableError(
-            f"{label} edge {pair!r} is not a pair of columns; the columns are {', '.join(names)}"
+            f"{label} edge {pair!r} is not a pair of columns; the columns are {listing(names)}"
         ) from None
     if i == j:
         raise TableError(f"{label} edge {pair!r} joins a column with itself")

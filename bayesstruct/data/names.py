@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 __all__ = ["label_text", "nearest", "reads_as_number"]
 
+_SHOWN = 40  # names in a message
+
 
 def label_text(label: object) -> str:
     """Return the label of a column as text, as tables name the column.
@@ -32,7 +34,7 @@ def group_label(label: object) -> str:
 
 
 def nearest(kind: str, name: object, known: Iterable[str]) -> str:
-    """Return a message for an unknown name: the nearest known one, and all of them.
+    """Return a message for an unknown name: the nearest known one, and all of them, or the first ones of very many.
 
     Examples
     --------
@@ -42,7 +44,9 @@ def nearest(kind: str, name: object, known: Iterable[str]) -> str:
     known = list(known)
     near = difflib.get_close_matches(str(name).lower(), known, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    text = f"unknown {kind} {name!r}; {hint}There are: {', '.join(known)}"
+    more = len(known) - _SHOWN
+    shown = known if more <= 0 else [*known[:_SHOWN], f"and {more:,} more"]
+    text = f"unknown {kind} {name!r}; {hint}There are: {', '.join(shown)}"
     return text if near else text.replace("; There", "; there")
 
 

@@ -148,6 +148,9 @@ def test_dependent_covariates():
 def test_nearest_name():
     assert "did you mean 'laplace'" in nearest("prior", "laplase", ["laplace", "spike_slab"])
     assert "did you mean" not in nearest("prior", "zzz", ["laplace"])
+    text = nearest("column", "gene7x", [f"gene{k}" for k in range(200)])
+    assert "did you mean 'gene7'" in text
+    assert text.endswith("gene39, and 160 more")
 
 
 def test_rows_with_other_labels_are_refused():
