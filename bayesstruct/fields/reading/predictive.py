@@ -174,12 +174,9 @@ def state_labels(idata: "xr.DataTree") -> dict[str, list[str]]:
     if not StateLevels.is_in(constants):
         return {}
     # Constants without a dimension over columns do not have the coordinate.
-    [found, *_] = (
-        idata[group]["node"]
-        for group in ("constant_data", "observed_data", "posterior")
-        if group in idata.children and "node" in idata[group].coords
-    )
-    names = [str(name) for name in found.values]
+    groups = ("constant_data", "observed_data", "posterior")
+    group = next(g for g in groups if g in idata.children and "node" in idata[g].coords)
+    names = [str(name) for name in idata[group].coords["node"].values]
     levels = StateLevels.coding(constants, names).levels
     return {name: [str(state) for state in own] for name, own in zip(names, levels, strict=True)}
 
