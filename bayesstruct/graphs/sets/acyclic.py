@@ -179,7 +179,7 @@ def _shortest(children: list[list[int]], start: int, end: int) -> list[int]:
 def _order(gain: np.ndarray, arcs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Order of the columns along chosen arcs, without those of least gain in cycles."""
     first = arcs[chosen][np.argsort(-gain[tuple(arcs[chosen].T)], kind="stable")]
-    kept = first[without_cycles(*first.T, len(gain))]
+    kept = first[without_cycles(first[:, 0], first[:, 1], len(gain))]
     acyclic = np.zeros((1, *gain.shape), bool)
     acyclic[0, kept[:, 0], kept[:, 1]] = True
     # An ancestor has fewer ancestors than its descendants

@@ -1,6 +1,6 @@
 """Effects of setting columns of a table from outside, averaged over graphs."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-__all__ = ["do", "is_gaussian", "is_network", "network_rows", "state_probabilities"]
+    from bayesstruct.networks.reading.effects_by_graph import GraphEffects
+
+__all__ = ["EffectDraws", "do", "is_gaussian", "is_network", "network_rows", "state_probabilities"]
 
 _DRAWS = 2000  # posterior draws of a discrete network that are used
 _CELLS = 1 << 18  # of tables over states, up to which probabilities are summed exactly
@@ -31,13 +33,32 @@ _ROWS = 1000  # drawn for each posterior draw beyond
 _ROUNDING = 1e-12  # differences of probabilities that are zero but for rounding
 
 
+@overload
 def do(
     idata: "xr.DataTree",
     setting: dict,
     *,
+    by_graph: Literal[False] = False,
     ci_prob: float | None = None,
     random_seed: "int | Generator | None" = None,
-) -> "pd.DataFrame":
+) -> "pd.DataFrame": ...
+@overload
+def do(
+    idata: "xr.DataTree",
+    setting: dict,
+    *,
+    by_graph: Literal[True, "classes"],
+    ci_prob: float | None = None,
+    random_seed: "int | Generator | None" = None,
+) -> "GraphEffects": ...
+def do(
+    idata: "xr.DataTree",
+    setting: dict,
+    *,
+    by_graph: bool | Literal["classes"] = False,
+    ci_prob: float | None = None,
+    random_seed: "int | Generator | None" = None,
+) -> "pd.DataFrame | GraphEffects":
     r"""Predict the effects of setting some columns from outside on the others, averaged over graphs.
 
     Each posterior draw is a graph with its parameters. Setting a variable cuts it off from its parents (Pearl
@@ -51,6 +72,9 @@ def do(
     setting : dict
         Value of each column that is set: in the units of the table, or one of the states of a discrete
         column as it stands in the table. A Series is accepted.
+    by_graph : bool or "classes"
+        Return the effects in each distinct graph, or Markov equivalence class, beside the average: whether their sign
+        depends on the graph, and how much of their variance comes from it.
     ci_prob : float, optional
         Probability of the credible intervals, which are equal-tailed. By default
         ``arviz.rcParams["stats.ci_prob"]``.
@@ -59,8 +83,8 @@ def do(
 
     Returns
     -------
-    pandas.DataFrame
-        One row for each column of a Gaussian network: ``mean`` and ``low``, ``high``, the expected value under
+    pandas.DataFrame or GraphEffects
+        With `by_graph` a `GraphEffects`. Otherwise one row for each column of a Gaussian network: ``mean`` and ``low``, ``high``, the expected value under
         the intervention and its interval; ``effect``, ``effect_low``, ``effect_high``, the difference from the
         expected value without; ``predicted_low``, ``predicted_high``, the interval of a single new
         observation. For a discrete network one row for each column and state: the same, ``mean`` being
@@ -92,6 +116,7 @@ def do(
     .. code-block:: python
 
         bs.do(idata, {"PKA": 2.0})
+        bs.do(idata, {"PKA": 2.0}, by_graph=True).summary
     """
     refuse_covariance(idata)
     posterior = read_dags(idata)
@@ -99,7 +124,17 @@ def do(
     prob = interval_probability(ci_prob)
     setting = _checked(setting, names)
     rng = generator(random_seed)
-    effects = _gaussian if is_gaussian(posterior) else _discrete
+    gaussian = is_gaussian(posterior)
+    if by_graph is not False:
+        from bayesstruct.networks.reading.effects_by_graph import effects_by_graph
+
+        draws = (
+            _gaussian_draws(posterior, names, setting)
+            if gaussian
+            else _discrete_draws(posterior, names, setting, rng)
+        )
+        return effects_by_graph(posterior, [*setting], draws, by_graph, prob)
+    effects = _gaussian if gaussian else _discrete
     return effects(posterior, names, setting, prob, rng)
 
 
@@ -215,24 +250,58 @@ def _table(index, expected, effect, prob):
     return frame
 
 
-def _gaussian(posterior, names, setting, prob, rng):
-    d = len(names)
+class EffectDraws(NamedTuple):
+    """Effects of an intervention in some draws.
+
+    Attributes
+    ----------
+    labels : pandas.Index
+        Columns, or columns and states, m in all.
+    expected, effect : ndarray, shape (draws, m)
+        Expected values (probabilities of states) with the intervention, in the units of the table, and their
+        differences from those without.
+    used : ndarray of int, shape (draws,)
+        Which draws these are.
+    """
+
+    labels: "pd.Index"
+    expected: np.ndarray
+    effect: np.ndarray
+    used: np.ndarray
+
+
+def _cut(posterior, names, setting):
+    """Coefficients without those into columns that were set, and intercepts with their values; standardised."""
     location, scale = ColumnUnits.read(posterior.constants).known()
-    matrix = _matrices(posterior)
-    intercept = _flat(posterior, "intercept")
-    fixed = np.isin(names, list(setting))
-    value = np.zeros(d)
+    fixed, value = np.isin(names, list(setting)), np.zeros(len(names))
     for name, x in setting.items():
         i = names.index(name)
         value[i] = (_finite(name, x) - location[i]) / scale[i]
-    before = _expected(matrix, intercept)
-    cut = np.where(fixed[:, None], 0.0, matrix)
-    after = _expected(cut, np.where(fixed, value, intercept))
-    frame = _table(names, location + scale * after, scale * (after - before), prob)
+    matrix = np.where(fixed[:, None], 0.0, _matrices(posterior))
+    return matrix, np.where(fixed, value, _flat(posterior, "intercept"))
+
+
+def _gaussian_draws(posterior, names, setting):
+    import pandas as pd
+
+    location, scale = ColumnUnits.read(posterior.constants).known()
+    before = _expected(_matrices(posterior), _flat(posterior, "intercept"))
+    after = _expected(*_cut(posterior, names, setting))
+    used = np.arange(len(after))
+    labels = pd.Index(names, name="node")
+    return EffectDraws(labels, location + scale * after, scale * (after - before), used)
+
+
+def _gaussian(posterior, names, setting, prob, rng):
+    _, scale = ColumnUnits.read(posterior.constants).known()
+    draws = _gaussian_draws(posterior, names, setting)
+    frame = _table(draws.labels, draws.expected, draws.effect, prob)
+    fixed = np.isin(names, list(setting))
     deviation = np.where(fixed, 0.0, np.sqrt(_flat(posterior, "noise_variance")))
-    noise = _expected(cut, deviation * rng.standard_normal(deviation.shape))
-    _, low, high = _interval(location + scale * (after + noise), prob)
-    return frame.assign(predicted_low=low, predicted_high=high).rename_axis("node")
+    matrix, _ = _cut(posterior, names, setting)
+    noise = _expected(matrix, deviation * rng.standard_normal(deviation.shape))
+    _, low, high = _interval(draws.expected + scale * noise, prob)
+    return frame.assign(predicted_low=low, predicted_high=high)
 
 
 def _finite(name, x):
@@ -250,7 +319,7 @@ def _expected(matrix, intercept):
     return np.linalg.solve(np.eye(matrix.shape[-1]) - matrix, intercept[..., None])[..., 0]
 
 
-def _discrete(posterior, names, setting, prob, rng):
+def _discrete_draws(posterior, names, setting, rng):
     import pandas as pd
 
     recorded = NetworkStates.read(posterior.constants)
@@ -270,7 +339,12 @@ def _discrete(posterior, names, setting, prob, rng):
     effect[np.abs(effect) < _ROUNDING] = 0.0
     pairs = [(names[i], levels[i][s]) for i, s in index]
     labels = pd.MultiIndex.from_tuples(pairs, names=["node", "state"])
-    return _table(labels, shares[1], effect, prob)
+    return EffectDraws(labels, shares[1], effect, keep)
+
+
+def _discrete(posterior, names, setting, prob, rng):
+    draws = _discrete_draws(posterior, names, setting, rng)
+    return _table(draws.labels, draws.expected, draws.effect, prob)
 
 
 def _state(name, state, levels):
