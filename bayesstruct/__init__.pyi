@@ -111,6 +111,7 @@ from .structure import feature_table as feature_table
 from .structure import graph_probabilities as graph_probabilities
 from .structure import graph_weights as graph_weights
 from .structure import inclusion_probabilities as inclusion_probabilities
+from .structure import independence_check as independence_check
 from .structure import link_probabilities as link_probabilities
 from .structure import loading_table as loading_table
 from .structure import map_graph as map_graph

@@ -55,6 +55,8 @@ from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading.symmetrize import symmetrize
 from bayesstruct.networks.reading.effects import do
+from bayesstruct.networks.reading.effects_by_graph import GraphEffects
+from bayesstruct.networks.reading.independence import independence_check
 from bayesstruct.precision.reading.nodes import node_table
 from bayesstruct.precision.reading.precision_draws import precision_draws
 from bayesstruct.precision.reading.predictive import predictive_correlations
@@ -67,6 +69,7 @@ __all__ = [
     "BootstrapSupport",
     "Communities",
     "Comparison",
+    "GraphEffects",
     "GraphWeights",
     "ResultComparison",
     "Sensitivity",
@@ -110,6 +113,7 @@ __all__ = [
     "graph_weights",
     "inclusion_matrix",
     "inclusion_probabilities",
+    "independence_check",
     "link_probabilities",
     "loading_table",
     "map_graph",

@@ -441,7 +441,7 @@ register_summary(
     "Bayesian networks",
     is_network,
     arc_table,
-    ("do", "predict", "predictability", *DAG_READERS),
+    ("do", "predict", "predictability", "independence_check", *DAG_READERS),
     before="directed acyclic graphs",
 )
 register_figure(plot_graph, "Bayesian networks")
