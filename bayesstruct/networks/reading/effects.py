@@ -1,6 +1,6 @@
 """Effects of setting columns of a table from outside, averaged over graphs."""
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
 from bayesstruct.graphs.tables.arcs import DAG_READERS, arc_table
 from bayesstruct.networks.priors.records import NetworkStates
+from bayesstruct.networks.reading.effects_by_graph import (
+    EffectDraws,
+    GraphEffects,
+    effects_by_graph,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,9 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-    from bayesstruct.networks.reading.effects_by_graph import GraphEffects
-
-__all__ = ["EffectDraws", "do", "is_gaussian", "is_network", "network_rows", "state_probabilities"]
+__all__ = ["do", "is_gaussian", "is_network", "network_rows", "state_probabilities"]
 
 _DRAWS = 2000  # posterior draws of a discrete network that are used
 _CELLS = 1 << 18  # of tables over states, up to which probabilities are summed exactly
@@ -126,8 +129,6 @@ def do(
     rng = generator(random_seed)
     gaussian = is_gaussian(posterior)
     if by_graph is not False:
-        from bayesstruct.networks.reading.effects_by_graph import effects_by_graph
-
         draws = (
             _gaussian_draws(posterior, names, setting)
             if gaussian
@@ -248,26 +249,6 @@ def _table(index, expected, effect, prob):
         for name, column in zip(names, _interval(values, prob), strict=True):
             frame[name] = column
     return frame
-
-
-class EffectDraws(NamedTuple):
-    """Effects of an intervention in some draws.
-
-    Attributes
-    ----------
-    labels : pandas.Index
-        Columns, or columns and states, m in all.
-    expected, effect : ndarray, shape (draws, m)
-        Expected values (probabilities of states) with the intervention, in the units of the table, and their
-        differences from those without.
-    used : ndarray of int, shape (draws,)
-        Which draws these are.
-    """
-
-    labels: "pd.Index"
-    expected: np.ndarray
-    effect: np.ndarray
-    used: np.ndarray
 
 
 def _cut(posterior, names, setting):

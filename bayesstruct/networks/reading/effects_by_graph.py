@@ -2,21 +2,40 @@
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from bayesstruct.graphs.ancestry import descendants
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.sets.weights import GraphWeights, drawn_graphs, graph_weights
-from bayesstruct.networks.reading.effects import EffectDraws
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GraphEffects", "effects_by_graph", "variance_share"]
+__all__ = ["EffectDraws", "GraphEffects", "effects_by_graph", "variance_share"]
 
 _FLIP = 0.05  # weight of the graphs of each sign from which on a sign is said to flip
+
+
+class EffectDraws(NamedTuple):
+    """Effects of an intervention in some draws.
+
+    Attributes
+    ----------
+    labels : pandas.Index
+        Columns, or columns and states, m in all.
+    expected, effect : ndarray, shape (draws, m)
+        Expected values (probabilities of states) with the intervention, in the units of the table, and their
+        differences from those without.
+    used : ndarray of int, shape (draws,)
+        Which draws these are.
+    """
+
+    labels: "pd.Index"
+    expected: np.ndarray
+    effect: np.ndarray
+    used: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
