@@ -16,6 +16,7 @@ import bayesstruct as bs
 
 from bayesstruct.graphs.sets.separations import basis_sets
 from bayesstruct.networks.kernels.independence import (
+    conditional_moments,
     holm,
     independent_numbers,
     independent_states,
@@ -103,23 +104,49 @@ def test_what_cannot_be_tested_is_not_contradicted(rng):
     assert found.p_value[:2].tolist() == [1, 1]
 
 
-def test_g2_of_large_counts_is_that_of_scipy(rng):
-    x = rng.integers(0, [3, 2, 2], size=(600, 3))
-    x[:300, 0] = x[:300, 1]
+def test_large_counts_have_the_chi_square_test_of_scipy(rng):
+    x = rng.integers(0, [3, 2, 2], size=(4000, 3))
+    x[:100, 0] = x[:100, 1]
     given = np.array([[0, 0, 0], [0, 0, 1]], bool)
-    every = np.ones((1, 600), bool)
-    first, second = np.zeros(2, int), np.ones(2, int)
-    found = independent_states(x, np.array([3, 2, 2]), every, first, second, given, rng)
-    tables = [
-        pd.crosstab(x[rows, 0], x[rows, 1]) for rows in (x[:, 2] >= 0, x[:, 2] == 0, x[:, 2] == 1)
-    ]
-    whole, *parts = [
-        stats.chi2_contingency(t, correction=False, lambda_="log-likelihood") for t in tables
-    ]
-    assert found.p_value[0] == pytest.approx(whole.pvalue)
-    statistic = sum(part.statistic for part in parts)
-    assert found.p_value[1] == pytest.approx(stats.chi2.sf(statistic, 4))
-    assert found.strength[0] == pytest.approx(np.sqrt(1 - np.exp(-whole.statistic / 600)))
+    at = np.zeros(2, int), np.ones(2, int), given
+    found = independent_states(x, np.array([3, 2, 2]), np.ones((1, 4000), bool), *at)
+    parts = [x[:, 2] >= 0, x[:, 2] == 0, x[:, 2] == 1]
+    tables = [pd.crosstab(x[rows, 0], x[rows, 1]) for rows in parts]
+    whole, *each = [stats.chi2_contingency(table, correction=False) for table in tables]
+    assert found.p_value[0] == pytest.approx(whole.pvalue, rel=0.01)
+    statistic = sum(part.statistic for part in each)
+    assert found.p_value[1] == pytest.approx(stats.chi2.sf(statistic, 4), rel=0.01)
+    ratio = stats.chi2_contingency(tables[0], correction=False, lambda_="log-likelihood")
+    assert found.strength[0] == pytest.approx(np.sqrt(1 - np.exp(-ratio.statistic / 4000)))
+
+
+def two_by_two(row, column):
+    """All tables with these sums, their probabilities and chi-square statistics."""
+    n = sum(row)
+    for a in range(max(0, row[0] + column[0] - n), min(row[0], column[0]) + 1):
+        table = np.array([[a, row[0] - a], [column[0] - a, row[1] - column[0] + a]])
+        chance = stats.hypergeom.pmf(a, n, row[0], column[0])
+        yield table, chance, stats.chi2_contingency(table, correction=False).statistic
+
+
+@pytest.mark.parametrize("row", [(1, 1), (1, 2), (2, 2), (1, 5), (7, 4)])
+def test_moments_of_small_tables_are_those_of_all_tables(row):
+    column = (1, sum(row) - 1)
+    tables, chance, statistic = map(np.array, zip(*two_by_two(row, column), strict=True))
+    mean, variance = conditional_moments(tables)
+    right = chance @ statistic
+    np.testing.assert_allclose(mean, right)
+    np.testing.assert_allclose(variance, chance @ (statistic - right) ** 2, atol=1e-12)
+
+
+def test_moments_of_larger_tables_are_those_of_random_tables():
+    row, column = [1, 4, 7], [2, 2, 3, 5]
+    tables = stats.random_table(row, column).rvs(20_000, random_state=1)
+    expected = np.outer(row, column) / 12
+    statistic = ((tables - expected) ** 2 / expected).sum(axis=(1, 2))
+    mean, variance = conditional_moments(tables[:1].astype(int))
+    assert mean[0] == pytest.approx(np.mean(statistic), abs=4 * np.std(statistic) / 141)
+    assert variance[0] == pytest.approx(np.var(statistic), rel=0.1)
 
 
 def test_p_values_adjusted_by_holm():
@@ -142,7 +169,7 @@ def test_p_values_of_sparse_counts_are_uniform():
         given = np.array([[0, 0, 1]], bool)
         at = np.zeros(1, int), np.ones(1, int)
         states, every = np.array([4, 4, 10]), np.ones((1, 60), bool)
-        values.append(independent_states(x, states, every, *at, given, rng).p_value[0])
+        values.append(independent_states(x, states, every, *at, given).p_value[0])
     values = np.array(values)
     for level in (0.05, 0.2, 0.5):  # four standard errors of a share of 300
         assert abs((values <= level).mean() - level) < 4 * np.sqrt(level * (1 - level) / 300)

@@ -4,10 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Tested", "holm", "independent_numbers", "independent_states"]
+__all__ = ["Tested", "conditional_moments", "holm", "independent_numbers", "independent_states"]
 
-_SPARSE = 5.0  # expected counts of a cell below which the chi-square approximation is not used
-_TABLES = 400  # random tables that take its place
 _LEAST = 1e-300
 _SINGULAR = 1e-10  # eigenvalue of correlations, some column being a function of the others
 
@@ -105,9 +103,8 @@ def independent_states(
     first: np.ndarray,
     second: np.ndarray,
     given: np.ndarray,
-    rng: np.random.Generator,
 ) -> Tested:
-    """Test whether two columns of states are independent in each combination of the states of others, by G2.
+    r"""Test whether two columns of states are independent in each combination of the states of others.
 
     Parameters
     ----------
@@ -117,8 +114,6 @@ def independent_states(
         Numbers of states.
     use, first, second, given
         As in `independent_numbers`.
-    rng : numpy.random.Generator
-        Of the random tables.
 
     Returns
     -------
@@ -126,68 +121,84 @@ def independent_states(
 
     Notes
     -----
-    Given the counts of both columns in each combination, the distribution of the table is known (Patefield 1981). Where
-    expected counts are large the chi-square distribution takes its place, otherwise the gamma distribution with mean and
-    variance of the statistic in 400 random tables.
+    The statistic is the sum of Pearson's :math:`X^2` over the combinations. Given the counts of both columns in each
+    combination, its mean and variance are known exactly [1]_, and its distribution is near the gamma distribution that has
+    them: the chi-square distribution where counts are large, and another one where they are small.
 
     References
     ----------
-    Patefield, W. M. (1981). Algorithm AS 159: An efficient method of generating random R x C tables with given row and column
-    totals. *Applied Statistics* 30, 91-97.
+    .. [1] Haldane, J. B. S. (1940). The mean and variance of chi-squared, when used as a test of homogeneity, when
+       expectations are small. *Biometrika* 31, 346-355.
     """
+    from scipy.stats import gamma
+
     m = len(first)
     p_value, strength, testable = np.ones(m), np.zeros(m), np.zeros(m, bool)
     for k, (i, j) in enumerate(zip(first, second, strict=True)):
-        rows = use[k if len(use) > 1 else 0]
-        counts = _strata(x[rows], i, j, np.flatnonzero(given[k]), states)
-        if counts:
-            testable[k] = True
-            p_value[k] = _p_value(counts, rng)
-            n = max(int(rows.sum()), 1)
-            strength[k] = np.sqrt(-np.expm1(-sum(map(_g2, counts)) / n))
+        rows = x[use[k if len(use) > 1 else 0]]
+        counts = _strata(rows, i, j, np.flatnonzero(given[k]), states)
+        mean, variance = conditional_moments(counts)
+        testable[k] = variance.sum() > 0
+        if testable[k]:
+            centre, spread = float(mean.sum()), float(variance.sum())
+            statistic = float(_pearson(counts).sum())
+            p_value[k] = gamma.sf(statistic, centre**2 / spread, scale=spread / centre)
+            strength[k] = np.sqrt(max(-np.expm1(-_g2(counts) / len(rows)), 0.0))
     return Tested(p_value, strength, testable)
 
 
-def _strata(x, i, j, given, states) -> list[np.ndarray]:
-    """Tables of two columns in each combination of others, those in which both vary, without empty rows and columns."""
+def _strata(x, i, j, given, states) -> np.ndarray:
+    """Tables of two columns in each combination of others, those in which both vary."""
     _, stratum = np.unique(x[:, given], axis=0, return_inverse=True)
     shape = (int(stratum.max(initial=-1)) + 1, states[i], states[j])
-    counts = np.zeros(shape, np.int64)
-    np.add.at(counts, (stratum.ravel(), x[:, i], x[:, j]), 1)
-    tables = [one[one.any(axis=1)][:, one.any(axis=0)] for one in counts]
-    return [one for one in tables if min(one.shape) > 1]
+    cell = (stratum.ravel() * states[i] + x[:, i]) * states[j] + x[:, j]
+    counts = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
+    both = [(counts.sum(axis=axis) > 0).sum(axis=1) > 1 for axis in (1, 2)]
+    return counts[both[0] & both[1]]
+
+
+def conditional_moments(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of Pearson's statistic of tables with the sums of rows and columns of these.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (k, rows, columns)
+        Two rows and two columns of each are not empty.
+
+    Returns
+    -------
+    mean, variance : ndarray, shape (k,)
+    """
+    n = counts.sum(axis=(1, 2)).astype(float)
+    (r, v, w), (c, v_, w_) = (_margin(counts.sum(axis=axis), n) for axis in (2, 1))
+    mean = n / (n - 1) * (r - 1) * (c - 1)
+    first = np.where(n > 3, 2 * n / np.maximum(n - 3, 1) * (v - w) * (v_ - w_), 0.0)
+    return mean, np.maximum(first + n**2 / (n - 1) * w * w_, 0.0)
+
+
+def _margin(sums: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Count the sums that are not zero, and return the two terms of them in Haldane's variance."""
+    filled = sums > 0
+    r = filled.sum(axis=1)
+    inverse = np.where(filled, 1 / np.maximum(sums, 1), 0.0).sum(axis=1)
+    return r, (r - 1) * (n - r) / (n - 1), (n * inverse - r**2) / np.maximum(n - 2, 1)
+
+
+def _pearson(counts: np.ndarray) -> np.ndarray:
+    """Pearson's statistic of each table."""
+    rows, columns = counts.sum(axis=2), counts.sum(axis=1)
+    products = rows[:, :, None] * columns[:, None, :]
+    shares = np.divide(counts**2, products, out=np.zeros(counts.shape), where=products > 0)
+    return counts.sum(axis=(1, 2)) * (shares.sum(axis=(1, 2)) - 1)
 
 
 def _g2(counts: np.ndarray) -> float:
-    return float(_g2_of(counts[None], _expected(counts))[0])
+    """Twice the logarithm of the likelihood ratio of dependence, summed over tables."""
+    from scipy.special import xlogy
 
-
-def _expected(counts: np.ndarray) -> np.ndarray:
-    return np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
-
-
-def _g2_of(tables: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """G2 of tables (k, rows, columns) with the same expected counts."""
-    ratio = np.log(np.where(tables > 0, tables, 1)) - np.where(tables > 0, np.log(expected), 0)
-    return 2 * (tables * ratio).sum(axis=(1, 2))
-
-
-def _p_value(counts: list[np.ndarray], rng: np.random.Generator) -> float:
-    from scipy.stats import chi2, gamma, random_table
-
-    statistic = sum(map(_g2, counts))
-    expected = [_expected(one) for one in counts]
-    if min(one.min() for one in expected) >= _SPARSE:
-        free = sum((one.shape[0] - 1) * (one.shape[1] - 1) for one in counts)
-        return float(chi2.sf(statistic, free))
-    drawn = np.zeros(_TABLES)
-    for own, mean in zip(counts, expected, strict=True):
-        tables = random_table(own.sum(axis=1), own.sum(axis=0)).rvs(_TABLES, random_state=rng)
-        drawn += _g2_of(tables, mean)
-    centre, variance = float(drawn.mean()), float(drawn.var())
-    if variance <= 0:  # a single table has these counts
-        return 1.0
-    return float(gamma.sf(statistic, centre**2 / variance, scale=variance / centre))
+    sums = counts.sum(axis=2), counts.sum(axis=1), counts.sum(axis=(1, 2))
+    rows, columns, whole = (float(xlogy(own, own).sum()) for own in sums)
+    return 2 * (float(xlogy(counts, counts).sum()) + whole - rows - columns)
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:

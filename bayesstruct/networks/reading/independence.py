@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.tables.observed import observed_table
-from bayesstruct.data.arguments import generator, probability
+from bayesstruct.data.arguments import probability
 from bayesstruct.graphs.groups import chosen_draws
 from bayesstruct.graphs.posteriors.reading import read_dags
 from bayesstruct.graphs.sets.separations import BasisSets, basis_sets
@@ -20,8 +20,6 @@ from bayesstruct.networks.priors.records import NetworkStates, SetMask
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-
-    from numpy.random import Generator
 
     from bayesstruct.graphs.posteriors.arcs import DagPosterior
 
@@ -40,12 +38,11 @@ def independence_check(
     *,
     alpha: float = 0.05,
     by: str = "pair",
-    random_seed: "int | Generator | None" = 0,
 ) -> "pd.DataFrame":
     """Check whether conditional independences that the drawn graphs imply are contradicted by the table.
 
     A graph without an arc between two columns says that they are independent given the parents of both. Each such statement
-    of up to 500 posterior draws is compared with the table: by the partial correlation of numbers, by G2 of states.
+    of up to 500 posterior draws is compared with the table: by the partial correlation of numbers, by the chi-square statistic of states.
 
     Parameters
     ----------
@@ -56,8 +53,6 @@ def independence_check(
         Probability with which at least one independence of a graph that is right is said to be contradicted.
     by : {"pair", "given"}
         One row for each pair of columns, or for each pair and set of columns that are given.
-    random_seed : int, numpy.random.Generator or None
-        Of the random tables that take the place of chi-square distributions where counts of states are small.
 
     Returns
     -------
@@ -101,7 +96,8 @@ def independence_check(
     its absence: graphs in the same equivalence class imply the same independences.
 
     A row counts if both columns and those given were observed in it, and the later of both columns in the order of the graph was not set
-    from outside. For numbers whose noise is not normal p-values are approximations.
+    from outside. p-values are approximations for
+    numbers whose noise is not normal, and for states, whose statistic has the mean and variance that the counts imply.
 
     References
     ----------
@@ -125,7 +121,7 @@ def independence_check(
     posterior = read_dags(idata)
     graphs, weight = _graphs(posterior)
     implied = basis_sets(graphs)
-    tested = _tested(idata, posterior, implied, generator(random_seed))
+    tested = _tested(idata, posterior, implied)
     adjusted = [holm(tested.p_value[own]) for own in implied.implied]
     frame = _frame(posterior.variables, implied, tested, weight, adjusted, alpha, by)
     wrong = np.array([bool((own <= alpha).any()) for own in adjusted])
@@ -133,7 +129,7 @@ def independence_check(
     if lost := int((~tested.testable).sum()):
         notes.append(_UNTESTABLE.format(count=lost, total=len(tested.testable)))
     frame.attrs = {
-        "contradicted": float(weight @ wrong),
+        "contradicted": float(min(weight @ wrong, 1.0)),
         "combined_p_value": float(weight @ [_fisher(tested, own) for own in implied.implied]),
         "alpha": alpha,
         "notes": notes,
@@ -149,7 +145,7 @@ def _graphs(posterior: "DagPosterior") -> tuple[np.ndarray, np.ndarray]:
     return posterior.dags[0][drawn], count / count.sum()
 
 
-def _tested(idata, posterior: "DagPosterior", implied: BasisSets, rng) -> Tested:
+def _tested(idata, posterior: "DagPosterior", implied: BasisSets) -> Tested:
     """Test each independence on the rows that tell of it."""
     table, missing = observed_table(idata)
     free = SetMask.free(posterior.constants, table.shape)
@@ -158,7 +154,7 @@ def _tested(idata, posterior: "DagPosterior", implied: BasisSets, rng) -> Tested
     if NetworkStates.is_in(posterior.constants):
         states = NetworkStates.read(posterior.constants).count.astype(int)
         codes = np.where(missing, 0, table).astype(int)
-        return independent_states(codes, states, use, *statements, rng)
+        return independent_states(codes, states, use, *statements)
     if "column_states" in posterior.constants and posterior.constants["column_states"].any():
         raise ValueError(
             "the table has columns of numbers and of states, and independences between them are not checked; "
@@ -204,6 +200,8 @@ def _frame(names, implied, tested, weight, adjusted, alpha, by):
     frame = frame.groupby(keys, sort=False, as_index=False).sum()
     for name in ("p_value", "strength"):
         frame[name] /= frame["independent"]
+    for name in ("independent", "contradicted"):
+        frame[name] = frame[name].clip(upper=1.0)  # sums of weights are rounded
     return frame.sort_values(
         ["contradicted", "p_value"], ascending=[False, True], kind="stable", ignore_index=True
     )
