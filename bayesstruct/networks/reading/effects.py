@@ -87,7 +87,8 @@ def do(
     Returns
     -------
     pandas.DataFrame or GraphEffects
-        With `by_graph` a `GraphEffects`. Otherwise one row for each column of a Gaussian network: ``mean`` and ``low``, ``high``, the expected value under
+        With `by_graph` a `GraphEffects`. Otherwise
+        one row for each column of a Gaussian network: ``mean`` and ``low``, ``high``, the expected value under
         the intervention and its interval; ``effect``, ``effect_low``, ``effect_high``, the difference from the
         expected value without; ``predicted_low``, ``predicted_high``, the interval of a single new
         observation. For a discrete network one row for each column and state: the same, ``mean`` being
@@ -127,16 +128,11 @@ def do(
     prob = interval_probability(ci_prob)
     setting = _checked(setting, names)
     rng = generator(random_seed)
-    gaussian = is_gaussian(posterior)
+    effects = _gaussian if is_gaussian(posterior) else _discrete
+    draws = effects(posterior, names, setting, rng)
     if by_graph is not False:
-        draws = (
-            _gaussian_draws(posterior, names, setting)
-            if gaussian
-            else _discrete_draws(posterior, names, setting, rng)
-        )
         return effects_by_graph(posterior, [*setting], draws, by_graph, prob)
-    effects = _gaussian if gaussian else _discrete
-    return effects(posterior, names, setting, prob, rng)
+    return _table(draws, prob)
 
 
 def network_rows(idata: "xr.DataTree", setting: dict | None = None) -> NormalRows | StateRows:
@@ -240,49 +236,40 @@ def _interval(values, prob):
     return values.mean(axis=0), low, high
 
 
-def _table(index, expected, effect, prob):
+def _table(draws, prob):
     import pandas as pd
 
     columns = ("mean", "low", "high"), ("effect", "effect_low", "effect_high")
-    frame = pd.DataFrame(index=index)
-    for names, values in zip(columns, (expected, effect), strict=True):
+    frame = pd.DataFrame(index=draws.labels)
+    for names, values in zip(columns, (draws.expected, draws.effect), strict=True):
         for name, column in zip(names, _interval(values, prob), strict=True):
             frame[name] = column
-    return frame
+    if draws.single is None:
+        return frame
+    _, low, high = _interval(draws.single, prob)
+    return frame.assign(predicted_low=low, predicted_high=high)
 
 
-def _cut(posterior, names, setting):
-    """Coefficients without those into columns that were set, and intercepts with their values; standardised."""
+def _gaussian(posterior, names, setting, rng):
+    import pandas as pd
+
+    d = len(names)
     location, scale = ColumnUnits.read(posterior.constants).known()
-    fixed, value = np.isin(names, list(setting)), np.zeros(len(names))
+    matrix = _matrices(posterior)
+    intercept = _flat(posterior, "intercept")
+    fixed = np.isin(names, list(setting))
+    value = np.zeros(d)
     for name, x in setting.items():
         i = names.index(name)
         value[i] = (_finite(name, x) - location[i]) / scale[i]
-    matrix = np.where(fixed[:, None], 0.0, _matrices(posterior))
-    return matrix, np.where(fixed, value, _flat(posterior, "intercept"))
-
-
-def _gaussian_draws(posterior, names, setting):
-    import pandas as pd
-
-    location, scale = ColumnUnits.read(posterior.constants).known()
-    before = _expected(_matrices(posterior), _flat(posterior, "intercept"))
-    after = _expected(*_cut(posterior, names, setting))
-    used = np.arange(len(after))
-    labels = pd.Index(names, name="node")
-    return EffectDraws(labels, location + scale * after, scale * (after - before), used)
-
-
-def _gaussian(posterior, names, setting, prob, rng):
-    _, scale = ColumnUnits.read(posterior.constants).known()
-    draws = _gaussian_draws(posterior, names, setting)
-    frame = _table(draws.labels, draws.expected, draws.effect, prob)
-    fixed = np.isin(names, list(setting))
+    before = _expected(matrix, intercept)
+    cut = np.where(fixed[:, None], 0.0, matrix)
+    after = _expected(cut, np.where(fixed, value, intercept))
     deviation = np.where(fixed, 0.0, np.sqrt(_flat(posterior, "noise_variance")))
-    matrix, _ = _cut(posterior, names, setting)
-    noise = _expected(matrix, deviation * rng.standard_normal(deviation.shape))
-    _, low, high = _interval(draws.expected + scale * noise, prob)
-    return frame.assign(predicted_low=low, predicted_high=high)
+    noise = _expected(cut, deviation * rng.standard_normal(deviation.shape))
+    used, single = np.arange(len(after)), location + scale * (after + noise)
+    labels, effect = pd.Index(names, name="node"), scale * (after - before)
+    return EffectDraws(labels, location + scale * after, effect, used, single)
 
 
 def _finite(name, x):
@@ -300,7 +287,7 @@ def _expected(matrix, intercept):
     return np.linalg.solve(np.eye(matrix.shape[-1]) - matrix, intercept[..., None])[..., 0]
 
 
-def _discrete_draws(posterior, names, setting, rng):
+def _discrete(posterior, names, setting, rng):
     import pandas as pd
 
     recorded = NetworkStates.read(posterior.constants)
@@ -321,11 +308,6 @@ def _discrete_draws(posterior, names, setting, rng):
     pairs = [(names[i], levels[i][s]) for i, s in index]
     labels = pd.MultiIndex.from_tuples(pairs, names=["node", "state"])
     return EffectDraws(labels, shares[1], effect, keep)
-
-
-def _discrete(posterior, names, setting, prob, rng):
-    draws = _discrete_draws(posterior, names, setting, rng)
-    return _table(draws.labels, draws.expected, draws.effect, prob)
 
 
 def _state(name, state, levels):

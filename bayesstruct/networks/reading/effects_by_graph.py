@@ -30,12 +30,15 @@ class EffectDraws(NamedTuple):
         differences from those without.
     used : ndarray of int, shape (draws,)
         Which draws these are.
+    single : ndarray, shape (draws, m), optional
+        A new row with the intervention for each draw; NaN for states.
     """
 
     labels: "pd.Index"
     expected: np.ndarray
     effect: np.ndarray
     used: np.ndarray
+    single: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
