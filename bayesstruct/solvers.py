@@ -16,6 +16,7 @@ from bayesstruct.networks.solvers.known_order import k2, known_order
 from bayesstruct.networks.solvers.mmpc import mmpc_candidates
 from bayesstruct.networks.solvers.optimal_dag import DAGSolution, optimal_dag
 from bayesstruct.networks.solvers.parent_search import search_tables
+from bayesstruct.precision.solvers.clime import CLIMESolution, clime, clime_path
 from bayesstruct.precision.solvers.covariance_selection import covariance_selection
 from bayesstruct.precision.solvers.graphical_lasso import (
     graphical_lasso,
@@ -42,6 +43,7 @@ from bayesstruct.sparse.solvers.sparse import SparseSolution, sparse_mode, spars
 
 __all__ = [
     "BPMeans",
+    "CLIMESolution",
     "ConvergenceWarning",
     "DAGSearchSolution",
     "DAGSolution",
@@ -58,6 +60,8 @@ __all__ = [
     "blockwise_graphical_lasso",
     "bp_means",
     "candidate_parents",
+    "clime",
+    "clime_path",
     "covariance_selection",
     "cross_validate",
     "dag_search",
