@@ -17,6 +17,8 @@ Ties would let it cycle. Both right-hand sides are therefore raised by fractions
 column; what is returned solves the equations of the basis without them, and the caller computes the duality gap.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bayesstruct.core.jit import vector_inner, vector_kernel
@@ -28,6 +30,23 @@ DONE, INFEASIBLE, STALLED = 0, 1, 2
 _TIE = 1e-9
 _SMALL = 1e-11  # a rate of change that counts as zero, relative to the largest of its kind
 _REFRESH = 40  # changes of the basis between two inversions from scratch
+
+
+class _Basis(NamedTuple):
+    """Which k rows and columns are in the basis, and where w and y are; the first k elements of most arrays count."""
+
+    columns: np.ndarray
+    rows: np.ndarray
+    slopes: np.ndarray  # signs of w
+    signs: np.ndarray  # signs of y, and of the residuals of the rows
+    w: np.ndarray
+    y: np.ndarray
+    in_columns: np.ndarray
+    in_rows: np.ndarray
+    residual: np.ndarray  # e - X w, all rows
+    cover: np.ndarray  # X'y, all columns
+    inverse: np.ndarray  # its rows are columns of the basis
+    work: np.ndarray
 
 
 @vector_inner
@@ -63,35 +82,28 @@ def _inverse(M, out, k):
 
 
 @vector_inner
-def _solve_basis(X, A, R, k, inverse, work):
-    """Invert the basis from scratch; `inverse` has columns as its rows, and rows as its columns."""
+def _invert(X, basis, k):
+    """Invert the basis from scratch; False if it is singular."""
     for r in range(k):
         for a in range(k):
-            work[r, a] = X[R[r], A[a]]
-    return _inverse(work, inverse, k)
+            basis.work[r, a] = X[basis.rows[r], basis.columns[a]]
+    return _inverse(basis.work, basis.inverse, k)
 
 
 @vector_inner
-def _primal(inverse, R, signs, bounds, k, target, level, w):
-    """Elements of w in the basis at one penalty."""
-    for a in range(k):
-        total = 0.0
-        for r in range(k):
-            right = -level * signs[r] * bounds[R[r]]
-            if R[r] == target:
-                right += 1.0
-            total += inverse[a, r] * right
-        w[a] = total
-
-
-@vector_inner
-def _dual(inverse, A, slopes, costs, k, y):
-    """Elements of y in the basis."""
+def _solve(basis, k, target, level, bounds, costs, w, y):
+    """Elements of w at one penalty, and those of y."""
     for r in range(k):
         y[r] = 0.0
     for a in range(k):
+        total, slope = 0.0, basis.slopes[a] * costs[basis.columns[a]]
         for r in range(k):
-            y[r] += slopes[a] * costs[A[a]] * inverse[a, r]
+            right = -level * basis.signs[r] * bounds[basis.rows[r]]
+            if basis.rows[r] == target:
+                right += 1.0
+            total += basis.inverse[a, r] * right
+            y[r] += slope * basis.inverse[a, r]
+        w[a] = total
 
 
 @vector_inner
@@ -106,52 +118,48 @@ def _combine(matrix, index, factors, k, out):
 
 
 @vector_inner
-def _first_primal(A, slopes, w, speed, in_rows, residual, drift, bounds, level, k):
+def _first_primal(basis, k, level, speed, drift, bounds):
     """How far the penalty can fall, and the column (negative, -1 - place) or row that ends it."""
     step, event, largest = np.inf, 0, 0.0
     for a in range(k):
         largest = max(largest, abs(speed[a]))
     for a in range(k):
-        rate = -slopes[a] * speed[a]
+        rate = -basis.slopes[a] * speed[a]
         if rate > _SMALL * largest:
-            t = max(slopes[a] * w[a], 0.0) / rate
+            t = max(basis.slopes[a] * basis.w[a], 0.0) / rate
             if t < step:
                 step, event = t, -1 - a
-    for i in range(residual.shape[0]):
-        if not in_rows[i]:
-            if bounds[i] - drift[i] > _SMALL:
-                t = max(level * bounds[i] - residual[i], 0.0) / (bounds[i] - drift[i])
-                if t < step:
-                    step, event = t, i
-            if bounds[i] + drift[i] > _SMALL:
-                t = max(level * bounds[i] + residual[i], 0.0) / (bounds[i] + drift[i])
-                if t < step:
-                    step, event = t, i
+    for i in range(drift.shape[0]):
+        if not basis.in_rows[i]:
+            for side in (-1.0, 1.0):
+                rate = bounds[i] - side * drift[i]
+                if rate > _SMALL:
+                    t = max(level * bounds[i] - side * basis.residual[i], 0.0) / rate
+                    if t < step:
+                        step, event = t, i
     return step, event
 
 
 @vector_inner
-def _first_dual(signs, y, turn, in_columns, cover, shift, costs, k, unit):
+def _first_dual(basis, k, turn, shift, costs, unit):
     """How far y can move, and the row (negative, -1 - place) or column that ends it; `unit` is the largest of X."""
     step, event, largest = np.inf, 0, 0.0
     for r in range(k):
         largest = max(largest, abs(turn[r]))
     for r in range(k):
-        rate = -signs[r] * turn[r]
+        rate = -basis.signs[r] * turn[r]
         if rate > _SMALL * largest:
-            t = max(signs[r] * y[r], 0.0) / rate
+            t = max(basis.signs[r] * basis.y[r], 0.0) / rate
             if t < step:
                 step, event = t, -1 - r
     # Changes of X'y that are sums of rounding errors count as zero.
     largest = unit * max(largest, 1.0)
-    for j in range(cover.shape[0]):
-        if not in_columns[j]:
-            rate = abs(shift[j])
-            if rate > _SMALL * largest:
-                room = costs[j] - cover[j] if shift[j] > 0.0 else costs[j] + cover[j]
-                t = max(room, 0.0) / rate
-                if t < step:
-                    step, event = t, j
+    for j in range(shift.shape[0]):
+        if not basis.in_columns[j] and abs(shift[j]) > _SMALL * largest:
+            side = 1.0 if shift[j] > 0.0 else -1.0
+            t = max(costs[j] - side * basis.cover[j], 0.0) / abs(shift[j])
+            if t < step:
+                step, event = t, j
     return step, event
 
 
@@ -216,13 +224,219 @@ def _times_column(inverse, columns, j, R, k, u):
 
 @vector_inner
 def _row_times(inverse, X, i, A, k, z):
-    """A row times the inverse of the basis."""
+    """Multiply a row by the inverse of the basis."""
     for r in range(k):
         z[r] = 0.0
     for a in range(k):
         x = X[i, A[a]]
         for r in range(k):
             z[r] += x * inverse[a, r]
+
+
+@vector_inner
+def _empty(m, n):
+    """Return an empty basis."""
+    size = min(m, n) + 1
+    return _Basis(
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+        np.zeros(size),
+        np.zeros(size),
+        np.zeros(size),
+        np.zeros(size),
+        np.zeros(n, np.bool_),
+        np.zeros(m, np.bool_),
+        np.zeros(m),
+        np.zeros(n),
+        np.zeros((size, size)),
+        np.zeros((size, size)),
+    )
+
+
+@vector_inner
+def _begin(X, target, costs, basis):
+    """First basis, at the penalty 1; False if no column reaches the target."""
+    first, theta = -1, np.inf
+    for j in range(X.shape[1]):
+        x = abs(X[target, j])
+        if x > 0.0 and costs[j] / x < theta:
+            first, theta = j, costs[j] / x
+    if first < 0:
+        return False
+    pivot = X[target, first]
+    basis.columns[0], basis.rows[0] = first, target
+    basis.slopes[0], basis.signs[0], basis.y[0] = (1.0 if pivot > 0.0 else -1.0), 1.0, theta
+    basis.inverse[0, 0] = 1.0 / pivot
+    basis.in_rows[target], basis.in_columns[first] = True, True
+    basis.residual[target] = 1.0
+    for j in range(X.shape[1]):
+        basis.cover[j] = theta * X[target, j]
+    return True
+
+
+@vector_inner
+def _write(X, basis, k, target, penalty, weights, duals, work):
+    """Solution of the basis at a penalty, without the perturbations; False if the basis is singular."""
+    if not _invert(X, basis, k):
+        return False
+    ones = np.ones(max(weights.shape[0], duals.shape[0]))
+    _solve(basis, k, target, penalty, ones, ones, work[0], work[1])
+    for a in range(k):
+        weights[basis.columns[a]] = work[0, a]
+    for r in range(k):
+        duals[basis.rows[r]] = work[1, r]
+    return True
+
+
+@vector_inner
+def _rates(columns, basis, k, bounds, speed, drift):
+    """Rates of change of w, and of -X w, as the penalty falls."""
+    for a in range(k):
+        total = 0.0
+        for r in range(k):
+            total += basis.inverse[a, r] * basis.signs[r] * bounds[basis.rows[r]]
+        speed[a] = total
+    _combine(columns, basis.columns, speed, k, drift)
+
+
+@vector_inner
+def _fall(basis, k, step, level, speed, drift, bounds):
+    """Move w along with the penalty."""
+    for a in range(k):
+        basis.w[a] += step * speed[a]
+    for i in range(drift.shape[0]):
+        basis.residual[i] -= step * drift[i]
+    for r in range(k):
+        basis.residual[basis.rows[r]] = level * basis.signs[r] * bounds[basis.rows[r]]
+
+
+@vector_inner
+def _direction(X, basis, k, event, turn, shift, z):
+    """Direction of y, and the sign of the row that joins, when a row joins or a column leaves."""
+    if event < 0:
+        place = -1 - event
+        for r in range(k):
+            turn[r] = -basis.slopes[place] * basis.inverse[place, r]
+        _combine(X, basis.rows, turn, k, shift)
+        return 1.0
+    side = 1.0 if basis.residual[event] > 0.0 else -1.0
+    _row_times(basis.inverse, X, event, basis.columns, k, z)
+    for r in range(k):
+        turn[r] = -side * z[r]
+    _combine(X, basis.rows, turn, k, shift)
+    for j in range(X.shape[1]):
+        shift[j] += side * X[event, j]
+    return side
+
+
+@vector_inner
+def _row_for_row(basis, k, q, event, side, theta, z):
+    """Let one row take the place of another."""
+    _replace_row(basis.inverse, z, q, k)
+    basis.in_rows[basis.rows[q]] = False
+    basis.in_rows[event] = True
+    basis.rows[q], basis.signs[q], basis.y[q] = event, side, side * theta
+
+
+@vector_inner
+def _drop(basis, k, place, q):
+    """Let a column and a row leave."""
+    basis.in_rows[basis.rows[q]] = False
+    _shrink(basis.inverse, place, q, k)
+    k -= 1
+    basis.columns[place], basis.slopes[place] = basis.columns[k], basis.slopes[k]
+    basis.w[place] = basis.w[k]
+    basis.rows[q], basis.signs[q], basis.y[q] = basis.rows[k], basis.signs[k], basis.y[k]
+    return k
+
+
+@vector_inner
+def _put_column(basis, place, column):
+    """Put a column, whose element is zero so far, into a place of the basis."""
+    basis.columns[place], basis.w[place] = column, 0.0
+    basis.slopes[place] = 1.0 if basis.cover[column] > 0.0 else -1.0
+    basis.in_columns[column] = True
+
+
+@vector_inner
+def _add(X, basis, k, event, column, side, theta, u, z):
+    """Let a row and a column join; 0 if the basis would be singular."""
+    corner = X[event, column]
+    for a in range(k):
+        corner -= X[event, basis.columns[a]] * u[a]
+    if corner == 0.0 or k + 1 >= basis.w.shape[0]:
+        return 0
+    _grow(basis.inverse, u, z, corner, k)
+    basis.rows[k], basis.signs[k], basis.y[k] = event, side, side * theta
+    basis.in_rows[event] = True
+    _put_column(basis, k, column)
+    return k + 1
+
+
+@vector_inner
+def _exchange(X, columns, basis, k, event, second, side, theta, u, z):
+    """Change the basis; the number of its rows afterwards, 0 if it fails."""
+    if second < 0:
+        if event < 0:
+            return _drop(basis, k, -1 - event, -1 - second)
+        _row_for_row(basis, k, -1 - second, event, side, theta, z)
+        return k
+    _times_column(basis.inverse, columns, second, basis.rows, k, u)
+    if event >= 0:
+        return _add(X, basis, k, event, second, side, theta, u, z)
+    _replace_column(basis.inverse, u, -1 - event, k)  # by another, or itself with the other sign
+    _put_column(basis, -1 - event, second)
+    return k
+
+
+@vector_inner
+def _renew(X, columns, basis, k, target, level, bounds, costs):
+    """Compute the state of a basis from scratch; False if it is singular."""
+    if not _invert(X, basis, k):
+        return False
+    _solve(basis, k, target, level, bounds, costs, basis.w, basis.y)
+    _combine(X, basis.rows, basis.y, k, basis.cover)
+    _combine(columns, basis.columns, basis.w, k, basis.residual)
+    for i in range(X.shape[0]):
+        basis.residual[i] = -basis.residual[i]
+    basis.residual[target] += 1.0
+    return True
+
+
+@vector_inner
+def _perturbed(size, factor):
+    """Ones, raised by small different fractions."""
+    values = np.ones(size)
+    for i in range(size):
+        values[i] += _TIE * ((i * factor) % 1.0)
+    return values
+
+
+@vector_inner
+def _largest(X):
+    """Largest magnitude."""
+    unit = 0.0
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            unit = max(unit, abs(X[i, j]))
+    return unit
+
+
+@vector_inner
+def _next_basis(X, columns, basis, k, event, costs, unit, turn, shift, work):
+    """Move y after an event and change the basis: the number of its rows; 0 if that fails, -1 if nothing stops y."""
+    if event < 0:
+        basis.w[-1 - event] = 0.0
+        basis.in_columns[basis.columns[-1 - event]] = False
+    side = _direction(X, basis, k, event, turn, shift, work[1])
+    theta, second = _first_dual(basis, k, turn, shift, costs, unit)
+    if not np.isfinite(theta):
+        return -1
+    for r in range(k):
+        basis.y[r] += theta * turn[r]
+    for j in range(shift.shape[0]):
+        basis.cover[j] += theta * shift[j]
+    return _exchange(X, columns, basis, k, event, second, side, theta, work[0], work[1])
 
 
 @vector_kernel
@@ -254,138 +468,31 @@ def column_path(X, columns, target, penalties, weights, duals):
     pivots : int
     """
     m, n = X.shape
-    most = min(m, n) + 1
-    bounds, costs = np.ones(m), np.ones(n)
-    for i in range(m):
-        bounds[i] += _TIE * ((i * 0.6180339887498949) % 1.0)
+    bounds, costs = _perturbed(m, 0.6180339887498949), _perturbed(n, 0.7548776662466927)
     bounds[target] = 1.0
-    for j in range(n):
-        costs[j] += _TIE * ((j * 0.7548776662466927) % 1.0)
-    A, R = np.zeros(most, np.int64), np.zeros(most, np.int64)
-    slopes, signs = np.zeros(most), np.zeros(most)
-    w, y = np.zeros(most), np.zeros(most)
-    in_rows, in_columns = np.zeros(m, np.bool_), np.zeros(n, np.bool_)
-    residual, cover = np.zeros(m), np.zeros(n)
+    basis, unit = _empty(m, n), _largest(X)
+    size = basis.w.shape[0]
+    speed, turn, work = np.zeros(size), np.zeros(size), np.zeros((2, size))
     drift, shift = np.zeros(m), np.zeros(n)
-    speed, turn, u, z = np.zeros(most), np.zeros(most), np.zeros(most), np.zeros(most)
-    inverse, work = np.zeros((most, most)), np.zeros((most, most))
-    level, done, pivots, unit = 1.0, 0, 0, 0.0
-    for i in range(m):
-        for j in range(n):
-            unit = max(unit, abs(X[i, j]))
-
-    first, theta = -1, np.inf
-    for j in range(n):
-        if abs(X[target, j]) > 0.0 and costs[j] / abs(X[target, j]) < theta:
-            first, theta = j, costs[j] / abs(X[target, j])
-    if first < 0:
+    if not _begin(X, target, costs, basis):
         return INFEASIBLE, 0, 1.0, 0
-    k = 1
-    A[0], R[0], signs[0], y[0] = first, target, 1.0, theta
-    slopes[0] = 1.0 if X[target, first] > 0.0 else -1.0
-    inverse[0, 0] = 1.0 / X[target, first]
-    in_rows[target], in_columns[first] = True, True
-    residual[target] = 1.0
-    for j in range(n):
-        cover[j] = theta * X[target, j]
-
-    limit = 50 * (m + n) + 1000
-    while pivots < limit:
-        for a in range(k):
-            total = 0.0
-            for r in range(k):
-                total += inverse[a, r] * signs[r] * bounds[R[r]]
-            speed[a] = total
-        _combine(columns, A, speed, k, drift)
-        step, event = _first_primal(A, slopes, w, speed, in_rows, residual, drift, bounds, level, k)
+    k, level, done = 1, 1.0, 0
+    for pivots in range(50 * (m + n) + 1000):
+        if pivots % _REFRESH == _REFRESH - 1 and not _renew(
+            X, columns, basis, k, target, level, bounds, costs
+        ):
+            return STALLED, done, level, pivots
+        _rates(columns, basis, k, bounds, speed, drift)
+        step, event = _first_primal(basis, k, level, speed, drift, bounds)
         while done < penalties.shape[0] and level - step <= penalties[done]:
-            if not _solve_basis(X, A, R, k, inverse, work):
+            if not _write(X, basis, k, target, penalties[done], weights[done], duals[done], work):
                 return STALLED, done, level, pivots
-            ones = np.ones(max(m, n))
-            _primal(inverse, R, signs, ones, k, target, penalties[done], z)
-            for a in range(k):
-                weights[done, A[a]] = z[a]
-            _dual(inverse, A, slopes, ones, k, z)
-            for r in range(k):
-                duals[done, R[r]] = z[r]
             done += 1
         if done == penalties.shape[0]:
             return DONE, done, penalties[done - 1], pivots
-        if not np.isfinite(step):
-            return STALLED, done, level, pivots
-
         level -= step
-        for a in range(k):
-            w[a] += step * speed[a]
-        for i in range(m):
-            residual[i] -= step * drift[i]
-        for r in range(k):
-            residual[R[r]] = level * signs[r] * bounds[R[r]]
-        leaves, side = event < 0, 1.0
-        if leaves:
-            place = -1 - event
-            w[place] = 0.0
-            for r in range(k):
-                turn[r] = -slopes[place] * inverse[place, r]
-            in_columns[A[place]] = False
-            _combine(X, R, turn, k, shift)
-        else:
-            side = 1.0 if residual[event] > 0.0 else -1.0
-            _row_times(inverse, X, event, A, k, z)
-            for r in range(k):
-                turn[r] = -side * z[r]
-            _combine(X, R, turn, k, shift)
-            for j in range(n):
-                shift[j] += side * X[event, j]
-        theta, second = _first_dual(signs, y, turn, in_columns, cover, shift, costs, k, unit)
-        if not np.isfinite(theta):
-            return INFEASIBLE, done, level, pivots
-        for r in range(k):
-            y[r] += theta * turn[r]
-        for j in range(n):
-            cover[j] += theta * shift[j]
-
-        if second < 0 and not leaves:  # one row takes the place of another
-            q = -1 - second
-            _replace_row(inverse, z, q, k)
-            in_rows[R[q]], in_rows[event] = False, True
-            R[q], signs[q], y[q] = event, side, side * theta
-        elif second < 0:  # a column and a row leave
-            q = -1 - second
-            in_rows[R[q]] = False
-            _shrink(inverse, place, q, k)
-            k -= 1
-            A[place], slopes[place], w[place] = A[k], slopes[k], w[k]
-            R[q], signs[q], y[q] = R[k], signs[k], y[k]
-        else:
-            _times_column(inverse, columns, second, R, k, u)
-            slope = 1.0 if cover[second] > 0.0 else -1.0
-            if leaves:  # one column takes the place of another, or its own with the other sign
-                _replace_column(inverse, u, place, k)
-            else:
-                corner = X[event, second]
-                for a in range(k):
-                    corner -= X[event, A[a]] * u[a]
-                if corner == 0.0 or k + 1 >= most:
-                    return STALLED, done, level, pivots
-                _grow(inverse, u, z, corner, k)
-                place = k
-                R[k], signs[k], y[k] = event, side, side * theta
-                in_rows[event] = True
-                k += 1
-            A[place], slopes[place], w[place] = second, slope, 0.0
-            in_columns[second] = True
-        pivots += 1
-        if k == 0:
-            return STALLED, done, level, pivots
-        if pivots % _REFRESH == 0:
-            if not _solve_basis(X, A, R, k, inverse, work):
-                return STALLED, done, level, pivots
-            _primal(inverse, R, signs, bounds, k, target, level, w)
-            _dual(inverse, A, slopes, costs, k, y)
-            _combine(X, R, y, k, cover)
-            _combine(columns, A, w, k, residual)
-            for i in range(m):
-                residual[i] = -residual[i]
-            residual[target] += 1.0
+        _fall(basis, k, step, level, speed, drift, bounds)
+        k = _next_basis(X, columns, basis, k, event, costs, unit, turn, shift, work)
+        if k <= 0:
+            return (INFEASIBLE if k < 0 else STALLED), done, level, pivots
     return STALLED, done, level, pivots
