@@ -33,6 +33,7 @@ from bayesstruct.precision.solvers.structured import (
     locally_constant_graphical_lasso,
     node_selection_graphical_lasso,
 )
+from bayesstruct.sem.solvers.sink_removal import SinkRemovalSolution, sink_removal
 from bayesstruct.sparse.solvers import optimizers
 from bayesstruct.sparse.solvers.selection import (
     bayesian_information_criterion,
@@ -52,6 +53,7 @@ __all__ = [
     "NeighbourhoodSolution",
     "PairwiseMRFSolution",
     "PrecisionSolution",
+    "SinkRemovalSolution",
     "Solution",
     "SparseSolution",
     "SpikeSlabSolution",
@@ -83,6 +85,7 @@ __all__ = [
     "pairwise_mrf_path",
     "pairwise_mrf_rate_max",
     "search_tables",
+    "sink_removal",
     "sparse_mode",
     "sparse_path",
     "stability_selection",
