@@ -289,6 +289,15 @@ def _write(X, basis, k, target, penalty, weights, duals, work):
 
 
 @vector_inner
+def _write_ray(basis, k, event, turn, duals):
+    """Direction in which y may go for ever."""
+    for r in range(k):
+        duals[basis.rows[r]] = turn[r]
+    if event >= 0:
+        duals[event] = 1.0 if basis.residual[event] > 0.0 else -1.0
+
+
+@vector_inner
 def _rates(columns, basis, k, bounds, speed, drift):
     """Rates of change of w, and of -X w, as the penalty falls."""
     for a in range(k):
@@ -456,7 +465,7 @@ def column_path(X, columns, target, penalties, weights, duals):
     weights : (q, k) ndarray
         Zeros; receives w for each penalty.
     duals : (q, m) ndarray
-        Zeros; receives y.
+        Zeros; receives y, and under `INFEASIBLE` after the last one a direction d with :math:`X'd = 0` that shows it.
 
     Returns
     -------
@@ -492,7 +501,10 @@ def column_path(X, columns, target, penalties, weights, duals):
             return DONE, done, penalties[done - 1], pivots
         level -= step
         _fall(basis, k, step, level, speed, drift, bounds)
-        k = _next_basis(X, columns, basis, k, event, costs, unit, turn, shift, work)
-        if k <= 0:
-            return (INFEASIBLE if k < 0 else STALLED), done, level, pivots
+        after = _next_basis(X, columns, basis, k, event, costs, unit, turn, shift, work)
+        if after < 0:
+            _write_ray(basis, k, event, turn, duals[done])
+        if after <= 0:
+            return (INFEASIBLE if after < 0 else STALLED), done, level, pivots
+        k = after
     return STALLED, done, level, pivots

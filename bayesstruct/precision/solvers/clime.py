@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _RATE = 0.5
+_BEYOND = 1e6  # a norm, relative to the scale of the table, that no estimate has
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +309,7 @@ def least_norm_columns(
     -------
     LeastNormColumn
     """
-    from bayesstruct.precision.kernels.clime import DONE, column_path
+    from bayesstruct.precision.kernels.clime import DONE, INFEASIBLE, column_path
 
     X = np.ascontiguousarray(X, dtype=np.float64)
     m, k = X.shape
@@ -325,6 +326,11 @@ def least_norm_columns(
     if status == DONE and (found.gaps <= tol * np.maximum(abs(weights).sum(axis=1), 1.0)).all():
         if (found.violations <= tol).all():
             return found
+    if status == INFEASIBLE and _unreachable(
+        X, target, penalties[start + reached], duals[start + reached]
+    ):
+        found.gaps[start + reached :] = np.nan
+        found = found._replace(smallest=level)
     return _completed(X, target, penalties, found, start + reached, level, tol)
 
 
@@ -337,11 +343,18 @@ def _certificates(X, target, penalties, weights, duals):
     return abs(weights).sum(axis=1) - lower, abs(residual).max(axis=1) - penalties
 
 
+def _unreachable(X, target, penalty, ray):
+    r"""Show that no vector meets the constraints: it would have a norm of at least :math:`(d_t - \lambda |d|_1) / |X'd|_\infty`."""
+    excess = ray[target] - penalty * abs(ray).sum()
+    return bool(excess > _BEYOND * abs(ray @ X).max())
+
+
 def _completed(X, target, penalties, found, reached, level, tol):
     """Solve what has no certificate by HiGHS."""
     weights, gaps, violations = found.weights, found.gaps.copy(), found.violations.copy()
     norms = np.maximum(abs(weights).sum(axis=1), 1.0)
     wrong = (gaps > tol * norms) | (violations > tol) | (np.arange(len(penalties)) >= reached)
+    wrong &= ~np.isnan(gaps)
     for q in np.flatnonzero(wrong).tolist():
         solved = _by_highs(X, target, penalties[q])
         if solved is None:

@@ -39,7 +39,9 @@ def known_variances(variances: Any, names: Sequence[str]) -> np.ndarray:
         if unknown := [name for name in given if name not in names]:
             raise TableError(f"`variances` has the unknown {column_list(unknown)}")
         if lost := [name for name in names if name not in given]:
-            raise TableError(f"`variances` leaves out {column_list(lost)}: give one for every column")
+            raise TableError(
+                f"`variances` leaves out {column_list(lost)}: give one for every column"
+            )
         variances = [given[name] for name in names]
     values = numbers("variances", variances, flags=False)
     if values.shape != (len(names),):
@@ -47,7 +49,9 @@ def known_variances(variances: Any, names: Sequence[str]) -> np.ndarray:
             f"`variances` has shape {values.shape}, and the table has {len(names)} columns: give one number for each"
         )
     if wrong := [name for name, v in zip(names, values, strict=True) if not (v > 0 and v < np.inf)]:
-        raise TableError(f"`variances` must be positive and finite; those of {column_list(wrong)} are not")
+        raise TableError(
+            f"`variances` must be positive and finite; those of {column_list(wrong)} are not"
+        )
     return values
 
 

@@ -291,7 +291,8 @@ def _warn_of_equal_variances(moments):
 def _next_sink(diagonal, alive, names):
     """Which variable is removed next."""
     left = np.flatnonzero(alive)
-    if wrong := [names[i] for i in left if not diagonal[i] > 0]:
+    if not (diagonal[left] > 0).all():
+        wrong = [names[i] for i in left if not diagonal[i] > 0]
         raise ValueError(
             f"the estimated precision matrix has no positive diagonal element for {column_list(wrong)}: lower the penalty, or use "
             "update='lp'"
@@ -349,7 +350,9 @@ def _column(S, j, columns, alive, penalty, rows):
 def _notes(estimator, update, known, threshold):
     """Say what the estimate is."""
     noise = (
-        "known up to a common factor" if known else "equal; that they are cannot be seen from the table"
+        "known up to a common factor"
+        if known
+        else "equal; that they are cannot be seen from the table"
     )
     notes = [f"The order takes the variances of the noise to be {noise}."]
     if estimator == "given":
@@ -362,7 +365,9 @@ def _notes(estimator, update, known, threshold):
             "likelihood."
         )
     else:
-        notes.append(f"A point estimate ({estimator}, {update} updates), not a mode: start a sampler from it.")
+        notes.append(
+            f"A point estimate ({estimator}, {update} updates), not a mode: start a sampler from it."
+        )
     if not threshold:
         notes.append("No threshold: small coefficients have arcs too.")
     return tuple(notes)
