@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.arguments import choice, number
+from bayesstruct.data.arguments import choice, number, positive_by_column
 from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.precision.solvers.clime import clime, clime_penalty, least_norm_columns
 from bayesstruct.precision.solvers.second_moments import SecondMoments, second_moments
-from bayesstruct.sem.solvers.known_variances import known_variances
 
 if TYPE_CHECKING:
     import networkx
@@ -197,9 +196,11 @@ def sink_removal(
     choice("rows", rows, _ROWS)
     moments, start, penalty, estimator = _start(data, precision, estimator, penalty, n)
     update = _update(update, estimator, rows, support)
-    scale = known_variances(variances, moments.names)
     if variances is None:
+        scale = np.ones(len(moments.names))
         _warn_of_equal_variances(moments)
+    else:
+        scale = positive_by_column("variances", variances, moments.names)
     work = np.array(start)
     if update == "lp":
         steps = _by_programs(moments, work, scale, penalty, rows, support)

@@ -258,7 +258,7 @@ def test_known_variances_that_cannot_be_used():
     table = pd.DataFrame(np.random.default_rng(13).normal(size=(50, 3)), columns=list("abc"))
     for variances, message in [
         ([1.0, 2.0], "has shape"),
-        ([1.0, -2.0, 1.0], "those of column 'b' are not"),
+        ([1.0, -2.0, 1.0], "that of column 'b' is not"),
         ([1.0, np.nan, 1.0], "'b'"),
         ({"a": 1.0, "b": 2.0}, "leaves out column 'c'"),
         ({"a": 1.0, "b": 2.0, "c": 1.0, "d": 1.0}, "unknown column 'd'"),
