@@ -33,6 +33,7 @@ from bayesstruct.precision.solvers.structured import (
     locally_constant_graphical_lasso,
     node_selection_graphical_lasso,
 )
+from bayesstruct.sem.solvers.given_order import LinearSEMSolution, linear_sem
 from bayesstruct.sem.solvers.sink_removal import SinkRemovalSolution, sink_removal
 from bayesstruct.sparse.solvers import optimizers
 from bayesstruct.sparse.solvers.selection import (
@@ -49,6 +50,7 @@ __all__ = [
     "DAGSearchSolution",
     "DAGSolution",
     "LatentFeatures",
+    "LinearSEMSolution",
     "MultiTaskSolution",
     "NeighbourhoodSolution",
     "PairwiseMRFSolution",
@@ -74,6 +76,7 @@ __all__ = [
     "k2",
     "known_order",
     "latent_features",
+    "linear_sem",
     "locally_constant_graphical_lasso",
     "mmpc_candidates",
     "multi_task_graphical_lasso",
