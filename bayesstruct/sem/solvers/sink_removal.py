@@ -19,6 +19,7 @@ from bayesstruct.data.arguments import choice, number, positive_by_column
 from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.precision.solvers.clime import clime, clime_penalty, least_norm_columns
 from bayesstruct.precision.solvers.second_moments import SecondMoments, second_moments
+from bayesstruct.sem.solvers.thresholds import kept_by_criterion
 
 if TYPE_CHECKING:
     import networkx
@@ -51,8 +52,8 @@ class SinkRemovalSolution:
         The precision matrix that the removal began with.
     penalty : float or None
         Penalty of that estimate.
-    threshold : float
-        Coefficients of at most this magnitude were set to zero.
+    threshold : float or "bic"
+        Coefficients of at most this magnitude were set to zero, or those that the criterion left out.
     notes : tuple of str
         What the estimate is, and what it is not.
     """
@@ -63,7 +64,7 @@ class SinkRemovalSolution:
     noise_variances: np.ndarray
     precision: np.ndarray
     penalty: float | None
-    threshold: float
+    threshold: float | str
     notes: tuple[str, ...]
 
     @property
@@ -101,7 +102,7 @@ def sink_removal(
     update: str | None = None,
     rows: str = "all",
     support: float = 0.0,
-    threshold: float = 0.0,
+    threshold: float | str = 0.0,
     n: int | None = None,
 ) -> SinkRemovalSolution:
     r"""Learn a linear structural equation model from second moments by removing one sink after the other.
@@ -131,9 +132,10 @@ def sink_removal(
     support : float
         Elements of the precision matrix of at most this magnitude count as zero in ``"lp"``. A positive number
         saves time.
-    threshold : float
+    threshold : float or "bic"
         Coefficients of at most this magnitude are set to zero at the end. Half the smallest coefficient that matters is a good
-        choice; without a threshold nearly every pair may have an arc.
+        choice; without a threshold nearly every pair may have an arc. ``"bic"`` keeps, of each column, as many of the largest ones as an
+        extended Bayesian information criterion asks for.
     n : int, optional
         Number of rows behind a covariance matrix.
 
@@ -189,10 +191,9 @@ def sink_removal(
     >>> sorted(sink_removal(S, estimator="inverse", threshold=0.1).graph.edges)
     [('x0', 'x1'), ('x1', 'x2')]
     """
-    threshold, support = (
-        number("threshold", threshold, least=0.0),
-        number("support", support, least=0.0),
-    )
+    support = number("support", support, least=0.0)
+    if threshold != "bic":
+        threshold = number("threshold", threshold, least=0.0)
     choice("rows", rows, _ROWS)
     moments, start, penalty, estimator = _start(data, precision, estimator, penalty, n)
     update = _update(update, estimator, rows, support)
@@ -207,10 +208,11 @@ def sink_removal(
     else:
         steps = _by_complements(moments.names, work, scale, estimator)
     removed, weights, noise = steps
-    weights[abs(weights) <= threshold] = 0.0
+    order = removed[::-1]
+    weights[~_kept(threshold, moments, weights)] = 0.0
     return SinkRemovalSolution(
         moments.names,
-        tuple(moments.names[i] for i in reversed(removed)),
+        tuple(moments.names[i] for i in order),
         weights,
         noise,
         start,
@@ -218,6 +220,17 @@ def sink_removal(
         threshold,
         _notes(estimator, update, variances is not None, threshold),
     )
+
+
+def _kept(threshold, moments, weights):
+    """Which coefficients are kept."""
+    if threshold != "bic":
+        return abs(weights) > threshold
+    if moments.n is None:
+        raise TypeError(
+            "threshold='bic' needs the number of rows: give rows, or `n` with a covariance matrix"
+        )
+    return kept_by_criterion(moments.covariance, moments.n, weights)
 
 
 def _start(data, precision, estimator, penalty, n):

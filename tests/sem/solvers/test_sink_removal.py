@@ -147,6 +147,46 @@ def test_sparse_graphs_are_found_and_only_with_a_threshold(p, support):
         assert "No threshold" in every.notes[-1]
 
 
+def test_the_criterion_keeps_the_best_of_nested_regressions():
+    rng = np.random.default_rng(15)
+    B = model(12, 3, rng)
+    x = rows_of(B, 0.8, 300, rng, "normal")
+    every = sink_removal(x, estimator="inverse")
+    found, z = sink_removal(x, estimator="inverse", threshold="bic"), x - x.mean(axis=0)
+    for child in range(12):
+        parents = np.flatnonzero(every.weights[child])
+        ranked = parents[
+            np.argsort(-abs(every.weights[child, parents]) * z[:, parents].std(axis=0))
+        ]
+        scores = []
+        for k in range(len(ranked) + 1):
+            residual = z[:, child]
+            if k:
+                columns = z[:, ranked[:k]]
+                residual = residual - columns @ np.linalg.lstsq(columns, residual, rcond=None)[0]
+            scores.append(300 * np.log(residual @ residual) + k * (np.log(300) + 2 * np.log(12)))
+        best = ranked[: int(np.argmin(scores))]
+        assert set(np.flatnonzero(found.weights[child])) == set(best)
+        assert np.array_equal(found.weights[child, best], every.weights[child, best])
+    assert np.array_equal(found.weights != 0, B != 0)
+    with pytest.raises(TypeError, match="needs the number of rows"):
+        sink_removal(precision=precision_of(B, 0.8), threshold="bic")
+
+
+def test_an_isolated_arc_turns_round_where_its_child_has_much_less_noise():
+    rng = np.random.default_rng(16)
+    B, parent, child = rng.uniform(0.5, 1, 10**6), *rng.uniform(0.5, 1, (2, 10**6))
+    turned = child < parent * (1 - B**2)
+    at = [-(2 / 3) * b**3 + 0.5 * np.arctanh(b) for b in (0.5, np.sqrt(0.5))]
+    assert turned.mean() == pytest.approx(2 * (at[1] - at[0]), abs=0.0007)  # four standard errors
+    assert 2 * (at[1] - at[0]) == pytest.approx(0.02733, abs=1e-5)
+    some = np.append(np.flatnonzero(turned)[:20], np.flatnonzero(~turned)[:80])
+    for k in some:
+        arc = np.array([[0, 0], [B[k], 0]])
+        found = sink_removal(precision=precision_of(arc, [parent[k], child[k]]))
+        assert found.order == (("x1", "x0") if turned[k] else ("x0", "x1"))
+
+
 def test_without_the_variances_a_model_that_needs_them_is_not_found():
     rng, exact = np.random.default_rng(8), {True: 0, False: 0}
     for _ in range(6):
