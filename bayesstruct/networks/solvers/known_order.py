@@ -275,22 +275,22 @@ def order_positions(order: Sequence[str | int], names: Sequence[str]) -> np.ndar
         raise TableError(
             "`order` is a set, which has no order: give a list, parents before children"
         )
-    order = list(order)
-    if not all(str(item) in names for item in order) and all(map(_whole, order)):
-        if out := [int(item) for item in order if not 0 <= item < len(names)]:
+    given: list = list(order)
+    if not all(str(item) in names for item in given) and all(map(_whole, given)):
+        if out := [int(item) for item in given if not 0 <= item < len(names)]:
             raise TableError(
                 f"`order` has the position {out[0]}; columns are 0 to {len(names) - 1}"
             )
-        order = [names[item] for item in order]
-    order = [str(item) for item in order]
-    if unknown := [item for item in order if item not in names]:
+        given = [names[item] for item in given]
+    places = [str(item) for item in given]
+    if unknown := [item for item in places if item not in names]:
         raise TableError(f"`order` has the unknown {column_list(unknown)}")
-    if lost := [name for name in names if name not in order]:
+    if lost := [name for name in names if name not in places]:
         raise TableError(f"`order` leaves out {column_list(lost)}: give every column its place")
-    if len(order) > len(names):
-        twice = sorted({name for name in order if order.count(name) > 1})
+    if len(places) > len(names):
+        twice = sorted({name for name in places if places.count(name) > 1})
         raise TableError(f"`order` has {column_list(twice)} more than once")
-    return np.array([names.index(name) for name in order])
+    return np.array([list(names).index(name) for name in places])
 
 
 def _whole(item):

@@ -320,9 +320,8 @@ def least_norm_columns(
         status, reached, level, pivots = column_path(
             X, np.ascontiguousarray(X.T), target, penalties[start:], weights[start:], duals[start:]
         )
-    found = LeastNormColumn(
-        weights, *_certificates(X, target, penalties, weights, duals), 0.0, pivots
-    )
+    gaps, violations = _certificates(X, target, penalties, weights, duals)
+    found = LeastNormColumn(weights, gaps, violations, 0.0, pivots)
     if status == DONE and (found.gaps <= tol * np.maximum(abs(weights).sum(axis=1), 1.0)).all():
         if (found.violations <= tol).all():
             return found
