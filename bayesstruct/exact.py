@@ -9,6 +9,11 @@ from bayesstruct.networks.exact.posterior import (
 )
 from bayesstruct.precision.exact.constants import LogConstant, g_wishart_log_constant
 from bayesstruct.precision.exact.graphs import GraphPosterior, gaussian_graphs
+from bayesstruct.sem.exact.identifiability import (
+    SinkIdentifiability,
+    sink_identifiability,
+    tolerated_variance_ratio,
+)
 
 __all__ = [
     "DAGPosterior",
@@ -16,8 +21,11 @@ __all__ = [
     "GraphPosterior",
     "IndependentDraws",
     "LogConstant",
+    "SinkIdentifiability",
     "dag_posterior",
     "g_wishart_log_constant",
     "gaussian_graphs",
     "prior_arc_probabilities",
+    "sink_identifiability",
+    "tolerated_variance_ratio",
 ]

@@ -16,6 +16,7 @@ from bayesstruct.networks.solvers.known_order import k2, known_order
 from bayesstruct.networks.solvers.mmpc import mmpc_candidates
 from bayesstruct.networks.solvers.optimal_dag import DAGSolution, optimal_dag
 from bayesstruct.networks.solvers.parent_search import search_tables
+from bayesstruct.precision.solvers.clime import CLIMESolution, clime, clime_path
 from bayesstruct.precision.solvers.covariance_selection import covariance_selection
 from bayesstruct.precision.solvers.graphical_lasso import (
     graphical_lasso,
@@ -32,6 +33,8 @@ from bayesstruct.precision.solvers.structured import (
     locally_constant_graphical_lasso,
     node_selection_graphical_lasso,
 )
+from bayesstruct.sem.solvers.given_order import LinearSEMSolution, linear_sem
+from bayesstruct.sem.solvers.sink_removal import SinkRemovalSolution, sink_removal
 from bayesstruct.sparse.solvers import optimizers
 from bayesstruct.sparse.solvers.selection import (
     bayesian_information_criterion,
@@ -42,14 +45,17 @@ from bayesstruct.sparse.solvers.sparse import SparseSolution, sparse_mode, spars
 
 __all__ = [
     "BPMeans",
+    "CLIMESolution",
     "ConvergenceWarning",
     "DAGSearchSolution",
     "DAGSolution",
     "LatentFeatures",
+    "LinearSEMSolution",
     "MultiTaskSolution",
     "NeighbourhoodSolution",
     "PairwiseMRFSolution",
     "PrecisionSolution",
+    "SinkRemovalSolution",
     "Solution",
     "SparseSolution",
     "SpikeSlabSolution",
@@ -58,6 +64,8 @@ __all__ = [
     "blockwise_graphical_lasso",
     "bp_means",
     "candidate_parents",
+    "clime",
+    "clime_path",
     "covariance_selection",
     "cross_validate",
     "dag_search",
@@ -68,6 +76,7 @@ __all__ = [
     "k2",
     "known_order",
     "latent_features",
+    "linear_sem",
     "locally_constant_graphical_lasso",
     "mmpc_candidates",
     "multi_task_graphical_lasso",
@@ -79,6 +88,7 @@ __all__ = [
     "pairwise_mrf_path",
     "pairwise_mrf_rate_max",
     "search_tables",
+    "sink_removal",
     "sparse_mode",
     "sparse_path",
     "stability_selection",

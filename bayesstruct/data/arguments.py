@@ -1,10 +1,13 @@
 """Checks of the arguments of functions: numbers, whole numbers, probabilities, arrays, seeds."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.labels import without_mask
+from bayesstruct.data.names import label_text, nearest
 
 _KINDS = {
     "b": "truth values",
@@ -24,6 +27,7 @@ __all__ = [
     "numbers",
     "optional_number",
     "optional_probability",
+    "positive_by_column",
     "probability",
     "table_numbers",
     "truth",
@@ -237,6 +241,61 @@ def numbers(name: str, values: Any, *, flags: bool = True) -> np.ndarray:
         remedy = "give real numbers" if kind == "complex" else "code them as numbers first"
         raise ValueError(f"{name} must be numbers, not {kind}; {remedy}")
     return array.astype(np.float64, copy=False)
+
+
+def positive_by_column(name: str, given: Any, names: Sequence[str]) -> np.ndarray:
+    """Return one positive number for each column, given by name or in the order of the columns.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    given : mapping, Series or (p,) array_like
+        A Series whose labels are 0, 1, ... counts by order.
+    names : sequence of str
+        The p columns.
+
+    Returns
+    -------
+    (p,) ndarray
+
+    Raises
+    ------
+    TableError
+        If a name is unknown or left out, the shape is wrong, or a number is not positive and finite.
+
+    Examples
+    --------
+    >>> positive_by_column("variances", {"b": 2, "a": 1}, ["a", "b"]).tolist()
+    [1.0, 2.0]
+    """
+    names = list(names)
+    if hasattr(given, "items") and not _counts_by_order(given):
+        own = {label_text(label): value for label, value in given.items()}
+        if unknown := [label for label in own if label not in names]:
+            raise TableError(f"`{name}`: {nearest('column', unknown[0], names)}")
+        if lost := [label for label in names if label not in own]:
+            raise TableError(
+                f"`{name}` leaves out {column_list(lost)}: give one number for every column"
+            )
+        given = [own[label] for label in names]
+    values = numbers(f"`{name}`", given, flags=False)
+    if values.shape != (len(names),):
+        raise TableError(
+            f"`{name}` has shape {values.shape}, and there are {len(names)} columns: give one number for each"
+        )
+    good = (values > 0) & np.isfinite(values)
+    if not good.all():
+        wrong = [names[j] for j in np.flatnonzero(~good)]
+        raise TableError(
+            f"`{name}` must be positive and finite; that of {column_list(wrong)} is not"
+        )
+    return values
+
+
+def _counts_by_order(series):
+    """Whether a mapping is a Series with the labels 0, 1, ..., which it has unless it was given others."""
+    return hasattr(series, "index") and list(series.index) == list(range(len(series)))
 
 
 def table_numbers(frame: Any) -> np.ndarray:

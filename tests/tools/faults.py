@@ -363,6 +363,42 @@ FAULTS = [
         "on = np.zeros(groups, bool)",
         "sparse/steps/test_group_regression.py",
     ),
+    # linear structural equations
+    Fault(
+        "clime-leaving: a row that leaves the basis keeps its sign",
+        "bayesstruct/precision/kernels/clime.py",
+        "rate = -basis.signs[r] * turn[r]",
+        "rate = basis.signs[r] * turn[r]",
+        "precision/solvers/test_clime.py",
+    ),
+    Fault(
+        "clime-pair: of two elements the larger is kept",
+        "bayesstruct/precision/solvers/clime.py",
+        "np.where(abs(columns) <= abs(columns.T), columns, columns.T)",
+        "np.where(abs(columns) > abs(columns.T), columns, columns.T)",
+        "precision/solvers/test_clime.py",
+    ),
+    Fault(
+        "sink-neighbours: neighbours of a removed column are left out of the supports",
+        "bayesstruct/sem/solvers/sink_removal.py",
+        "inside = (abs(precision[j]) > support) | near",
+        "inside = abs(precision[j]) > support",
+        "sem/solvers/test_sink_removal.py",
+    ),
+    Fault(
+        "sink-margin: the errors of two diagonal elements count once",
+        "bayesstruct/sem/exact/identifiability.py",
+        "/ (d[~sinks, None] + d[sinks])",
+        "/ d[~sinks, None]",
+        "sem/exact/test_identifiability.py",
+    ),
+    Fault(
+        "order-scale: coefficients under Laplace priors are not counted with the rows",
+        "bayesstruct/sem/solvers/given_order.py",
+        'len(p) * (problem.prior != "flat")',
+        'len(p) * (problem.prior == "normal")',
+        "sem/solvers/test_given_order.py",
+    ),
     # precision
     Fault(
         "schur: a chi-square variable with two degrees of freedom less",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.networks.kernels.scores.base import Score
 
-__all__ = ["k2", "known_order"]
+__all__ = ["k2", "known_order", "order_positions"]
 
 _ALL, _SOME, _MOST = 16, 14, 20  # candidates: up to which all are taken, else so many, at most
 _SETS = 2**14  # parent sets of few members that are listed rather than restricted
@@ -242,7 +242,7 @@ def _sparse(data, order, score, options):
 
 def _arcs_along(problem, order):
     """Arcs that are allowed and follow the order, (d, d) bool; required ones are checked."""
-    place = np.argsort(_positions(order, problem.names))
+    place = np.argsort(order_positions(order, problem.names))
     along = place[:, None] < place
     if len(wrong := np.argwhere(problem.prior.required & ~along)):
         parent, child = (problem.names[k] for k in wrong[0])
@@ -253,28 +253,44 @@ def _arcs_along(problem, order):
     return problem.prior.allowed & along
 
 
-def _positions(order, names):
-    """Positions of the columns of an order, checked."""
+def order_positions(order: Sequence[str | int], names: Sequence[str]) -> np.ndarray:
+    """Return the positions of the columns of an order.
+
+    Parameters
+    ----------
+    order : sequence of str or int
+        All columns once: names or positions.
+    names : sequence of str
+
+    Returns
+    -------
+    (d,) ndarray of int
+
+    Raises
+    ------
+    TableError
+        If it is a set, or a column is unknown, left out or there twice.
+    """
     if isinstance(order, Set):
         raise TableError(
             "`order` is a set, which has no order: give a list, parents before children"
         )
-    order = list(order)
-    if not all(str(item) in names for item in order) and all(map(_whole, order)):
-        if out := [int(item) for item in order if not 0 <= item < len(names)]:
+    given: list = list(order)
+    if not all(str(item) in names for item in given) and all(map(_whole, given)):
+        if out := [int(item) for item in given if not 0 <= item < len(names)]:
             raise TableError(
                 f"`order` has the position {out[0]}; columns are 0 to {len(names) - 1}"
             )
-        order = [names[item] for item in order]
-    order = [str(item) for item in order]
-    if unknown := [item for item in order if item not in names]:
+        given = [names[item] for item in given]
+    places = [str(item) for item in given]
+    if unknown := [item for item in places if item not in names]:
         raise TableError(f"`order` has the unknown {column_list(unknown)}")
-    if lost := [name for name in names if name not in order]:
+    if lost := [name for name in names if name not in places]:
         raise TableError(f"`order` leaves out {column_list(lost)}: give every column its place")
-    if len(order) > len(names):
-        twice = sorted({name for name in order if order.count(name) > 1})
+    if len(places) > len(names):
+        twice = sorted({name for name in places if places.count(name) > 1})
         raise TableError(f"`order` has {column_list(twice)} more than once")
-    return np.array([names.index(name) for name in order])
+    return np.array([list(names).index(name) for name in places])
 
 
 def _whole(item):

@@ -1,0 +1,1 @@
+"""Conditions on linear structural equations that can be computed exactly."""

@@ -1,0 +1,1 @@
+"""Graphs and coefficients of linear structural equations from covariances, without PyMC."""
