@@ -95,6 +95,14 @@ def _tree_logs(rows, dag, tables, states, target, out):
 
 
 @inner
+def _configuration(c, s, j, target, states):
+    """Number of the configuration of class c and state s of the feature parent j, -1 for none."""
+    if j < 0:
+        return c
+    return s + states[j] * c if j < target else c + states[target] * s
+
+
+@inner
 def _send(i, j, target, tables, states, weight, message, out):
     """Sum over the states of a feature; pass the sums to its feature parent, or to the classes."""
     top = 0.0
@@ -104,12 +112,7 @@ def _send(i, j, target, tables, states, weight, message, out):
             message[c, s] = 0.0
             if j >= 0 and weight[j, c, s] == 0.0:
                 continue
-            if j < 0:
-                place = c
-            elif j < target:
-                place = s + states[j] * c
-            else:
-                place = c + states[target] * s
+            place = _configuration(c, s, j, target, states)
             for own in range(k):
                 if weight[i, c, own] > 0.0:
                     message[c, s] += weight[i, c, own] * tables[i, place * k + own]

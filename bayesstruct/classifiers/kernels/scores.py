@@ -126,8 +126,8 @@ class ClassifierScore:
             entropy -= 0.5 * math.log2(n) * (len(p) - 1)
         elif self.kind == "acll":
             theta = (p + _SMOOTHING) / (n + _SMOOTHING * len(p))
-            entropy = ALPHA * (p @ np.log2(theta)) + BETA * (p @ np.log2(1.0 - theta))
-        return math.log(2.0) * float(entropy)
+            entropy = float(p @ (ALPHA * np.log2(theta) + BETA * np.log2(1.0 - theta)))
+        return math.log(2.0) * entropy
 
     def total(self, dag: np.ndarray) -> float:
         """Score of a structure, (d, d), 1 at (parent, child), with the arcs from the target."""

@@ -228,7 +228,7 @@ def _tables(table, dag, smoothing):
 
 
 def _counts(table, child, parents):
-    """Counts of the states of a column in each configuration of its parents, (q, states)."""
+    """Count the states of a column in each configuration of its parents, (q, states)."""
     codes = np.column_stack([table.codes, np.zeros(len(table.codes), np.int64)])
     states = np.append(table.counts, 1)  # a column with one state in place of the target
     return family_counts(codes, states, len(states) - 1, child, parents)[:, 0]

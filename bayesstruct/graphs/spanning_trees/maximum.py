@@ -48,7 +48,8 @@ def maximum_spanning_forest(weights: "ArrayLike", least: float = -np.inf) -> np.
     weights = log_weight_matrix(weights)
     first, second = np.triu_indices(len(weights), 1)
     order = np.argsort(-weights[first, second], kind="stable")
-    member, lines = np.arange(len(weights)), []
+    lines: list[tuple[int, int]] = []
+    member = np.arange(len(weights))
     for i, j in zip(first[order].tolist(), second[order].tolist(), strict=True):
         if not weights[i, j] > least or len(lines) == len(weights) - 1:
             break
