@@ -96,7 +96,7 @@ def _tree_logs(rows, dag, tables, states, target, out):
 
 @inner
 def _configuration(c, s, j, target, states):
-    """Number of the configuration of class c and state s of the feature parent j, -1 for none."""
+    """Return the number of the configuration of class c and state s of the feature parent j, -1 for none."""
     if j < 0:
         return c
     return s + states[j] * c if j < target else c + states[target] * s
