@@ -211,6 +211,7 @@ __all__ = [
     "SwitchingSeries",
     "TreeLaplace",
     "ValueWeights",
+    "arc_sum",
     "aspect_probabilities",
     "block_members",
     "coefficient_matrix",

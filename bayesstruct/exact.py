@@ -1,5 +1,6 @@
 """Exact posteriors over structures, by enumeration and dynamic programming, and constants of their priors."""
 
+from bayesstruct.classifiers.exact import AveragedTAN, averaged_tan
 from bayesstruct.networks.exact.posterior import (
     DAGPosterior,
     FeatureProbabilities,
@@ -11,11 +12,13 @@ from bayesstruct.precision.exact.constants import LogConstant, g_wishart_log_con
 from bayesstruct.precision.exact.graphs import GraphPosterior, gaussian_graphs
 
 __all__ = [
+    "AveragedTAN",
     "DAGPosterior",
     "FeatureProbabilities",
     "GraphPosterior",
     "IndependentDraws",
     "LogConstant",
+    "averaged_tan",
     "dag_posterior",
     "g_wishart_log_constant",
     "gaussian_graphs",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesstruct.data.coding import StateCoding, row_labels
 from bayesstruct.data.errors import TableError, column_list, count
 from bayesstruct.data.names import label_text, nearest
 from bayesstruct.data.recoding import without_codes
@@ -13,7 +14,7 @@ from bayesstruct.data.states import StateTable, read_states, refuse_coded_states
 if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike
 
-__all__ = ["ClassifierTable"]
+__all__ = ["ClassifierTable", "read_features"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,3 +144,21 @@ def _gaps(table, target):
         "these rows (data.dropna()) or columns, or make 'missing' a state of its own (data.fillna('missing')). Features of rows that are to "
         "be predicted may be missing"
     )
+
+
+def read_features(coding: StateCoding, target: str, rows: "TableLike") -> tuple[np.ndarray, Any]:
+    """Read rows whose class may be absent; return codes, -1 where missing, and labels of the rows."""
+    if (
+        not hasattr(rows, "columns")
+        and np.ndim(rows) == 2
+        and np.shape(rows)[1] == len(coding.names) - 1
+    ):
+        at = coding.names.index(target)  # an array of features
+        own = StateCoding(
+            tuple(name for name in coding.names if name != target),
+            tuple(own for j, own in enumerate(coding.levels) if j != at),
+        )
+        codes = np.insert(own.read(rows).codes, at, -1, axis=1)
+    else:
+        codes = coding.read(rows, optional=[target]).codes
+    return codes, row_labels(rows, len(codes))

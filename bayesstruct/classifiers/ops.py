@@ -22,7 +22,7 @@ class ArcSum(InterpretedOp):
         return Apply(self, inputs, [pt.scalar(dtype="float64")])
 
     def infer_shape(self, node, input_shapes):
-        """A number."""
+        """Return the shape of a number."""
         return [()]
 
     def compute(self, dag, weights):

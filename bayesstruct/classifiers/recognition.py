@@ -81,7 +81,9 @@ def classifier_of(model: "Model", tables: "TensorVariable") -> ClassifierPart:
     """
     graph = graph_of(tables)
     if graph is None:
-        raise NotRecognized(f"the graph of {tables.name!r} is neither an AugmentedTree nor a constant")
+        raise NotRecognized(
+            f"the graph of {tables.name!r} is neither an AugmentedTree nor a constant"
+        )
     random = not isinstance(graph, Constant)
     rows = _rows_of(model, tables, graph)
     for rv in (rows, tables):
@@ -129,4 +131,6 @@ def _weights(term, graph):
         dag, weights = term.owner.inputs
         if dag is graph and isinstance(weights, Constant):
             return weights.data
-    raise NotRecognized(f"{term.name!r} depends on {graph.name!r}, and is no arc_sum of it with constant weights")
+    raise NotRecognized(
+        f"{term.name!r} depends on {graph.name!r}, and is no arc_sum of it with constant weights"
+    )

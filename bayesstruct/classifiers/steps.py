@@ -24,9 +24,7 @@ _SUPPORTED = (
 _EVEN = 1e-8  # by which the gain of a line may depend on its direction, over the size of gains
 
 
-@register_step(
-    before=(NetworkMCMC, OrderNetworkMCMC, IncompleteNetworkMCMC, ScoredNetworkMCMC)
-)
+@register_step(before=(NetworkMCMC, OrderNetworkMCMC, IncompleteNetworkMCMC, ScoredNetworkMCMC))
 class ClassifierDraws(GibbsStep):
     """Independent draws of the structure of a classifier, and of its tables given the structure.
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.classifiers.data import ClassifierTable
+from bayesstruct.classifiers.data import ClassifierTable, read_features
 from bayesstruct.classifiers.kernels.scores import SCORES, ClassifierScore, family_counts
 from bayesstruct.classifiers.solvers.structures import STRUCTURES, search
 from bayesstruct.data.arguments import choice, number
-from bayesstruct.data.coding import StateCoding, row_labels
+from bayesstruct.data.coding import StateCoding
 from bayesstruct.data.errors import TableError
-from bayesstruct.data.recoding import without_codes
+from bayesstruct.data.recoding import other_rows_without_codes, plain_codes
 
 if TYPE_CHECKING:
     import networkx
@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
     from bayesstruct.data.intake import TableLike
 
-__all__ = ["MAX_COMPLETIONS", "NetworkClassifier", "network_classifier", "read_features"]
+__all__ = [
+    "MAX_COMPLETIONS",
+    "NetworkClassifier",
+    "network_classifier",
+    "refuse_many",
+]
 
 #: Ways of filling in a row that are summed over where features have two feature parents.
 MAX_COMPLETIONS = 2**12
@@ -111,7 +116,9 @@ class NetworkClassifier:
         at = self.names.index(self.target)
         states = np.array([len(own) for own in self.levels])
         coding = StateCoding(self.names, self.levels)
-        codes, labels = read_features(coding, self.target, rows, self.missing_codes)
+        if self.missing_codes is not None:
+            rows = other_rows_without_codes(rows, plain_codes(self.missing_codes), self.names)
+        codes, labels = read_features(coding, self.target, rows)
         refuse_many(self.dag, codes, states, at, labels)
         logs = class_logs(codes, self.dag, self.tables, states, at)
         logs -= logs.max(axis=1, keepdims=True)
@@ -232,27 +239,6 @@ def _counts(table, child, parents):
     codes = np.column_stack([table.codes, np.zeros(len(table.codes), np.int64)])
     states = np.append(table.counts, 1)  # a column with one state in place of the target
     return family_counts(codes, states, len(states) - 1, child, parents)[:, 0]
-
-
-def read_features(
-    coding: StateCoding, target: str, rows: "TableLike", missing_codes: Any = None
-) -> tuple[np.ndarray, Any]:
-    """Read rows whose class may be absent; return codes, -1 where missing, and labels of the rows."""
-    rows = without_codes(rows, missing_codes)
-    if (
-        not hasattr(rows, "columns")
-        and np.ndim(rows) == 2
-        and np.shape(rows)[1] == len(coding.names) - 1
-    ):
-        at = coding.names.index(target)  # an array of features
-        own = StateCoding(
-            tuple(name for name in coding.names if name != target),
-            tuple(own for j, own in enumerate(coding.levels) if j != at),
-        )
-        codes = np.insert(own.read(rows).codes, at, -1, axis=1)
-    else:
-        codes = coding.read(rows, optional=[target]).codes
-    return codes, row_labels(rows, len(codes))
 
 
 def refuse_many(dag, codes, states, target, labels) -> None:
