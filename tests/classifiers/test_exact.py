@@ -20,8 +20,8 @@ def frame(seed=0, n=40):
     rng = np.random.default_rng(seed)
     a, y = rng.integers(0, 3, n), rng.integers(0, 2, n)
     b = np.where(rng.random(n) < 0.3, (a + y) % 3, rng.integers(0, 3, n))
-    c = np.where(rng.random(n) < 0.6, y, rng.integers(0, 2, n))
-    d = np.where(rng.random(n) < 0.4, (b + c) % 3, rng.integers(0, 3, n))
+    c = np.where(rng.random(n) < 0.3, y, rng.integers(0, 2, n))
+    d = np.where(rng.random(n) < 0.25, (b + c) % 3, rng.integers(0, 3, n))
     return pd.DataFrame({"a": a, "b": b, "class": y, "c": c, "d": d})
 
 
