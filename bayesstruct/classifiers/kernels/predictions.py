@@ -48,8 +48,9 @@ def class_logs(
     Where each feature has at most one parent beside the target, missing features are summed out along the tree.
     Otherwise the sum goes over all their states (`completions`).
     """
-    dag, rows = np.ascontiguousarray(dag, np.int8), np.ascontiguousarray(rows, np.int64)
-    states, tables = np.ascontiguousarray(states, np.int64), np.ascontiguousarray(tables)
+    # Copies: Numba compiles again for arrays that must not be written to.
+    dag, rows = np.array(dag, np.int8, order="C"), np.array(rows, np.int64, order="C")
+    states, tables = np.array(states, np.int64), np.array(tables, float, order="C")
     out = np.empty((len(rows), states[target]))
     if is_forest(dag, target):
         _tree_logs(rows, dag, tables, states, target, out)
