@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from pymc import Model
     from pytensor.tensor import TensorVariable
 
-__all__ = ["TABLES", "ClassifierPart", "classifier_of", "graph_of"]
+__all__ = ["TABLES", "ClassifierPart", "classifier_of", "graph_of", "line_gains"]
 
 #: Ops of the tables.
 TABLES = (ProbabilityTablesRV, EvenTablesRV)
+_EVEN = 1e-8  # by which the gain of a line may depend on its direction, over the size of gains
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,3 +135,27 @@ def _weights(term, graph):
     raise NotRecognized(
         f"{term.name!r} depends on {graph.name!r}, and is no arc_sum of it with constant weights"
     )
+
+
+def line_gains(part: ClassifierPart, target: int) -> np.ndarray:
+    """Log density that each line between two features adds, (features, features).
+
+    Raises
+    ------
+    NotRecognized
+        If it depends on the direction of the line.
+    """
+    score, d = part.table.score(part.table.x), len(part.table.states)
+    features = np.delete(np.arange(d), target)
+    gains = np.zeros((d - 1, d - 1))
+    for b, child in enumerate(features.tolist()):
+        alone = score.local(child, [target])
+        for a, parent in enumerate(features.tolist()):
+            if a != b:
+                gains[a, b] = score.local(child, [target, parent]) - alone
+    gains += part.weights[np.ix_(features, features)]
+    if np.abs(gains - gains.T).max() > _EVEN * max(np.abs(gains).max(), 1.0):
+        raise NotRecognized(
+            "the density of a tree depends on its root: with EvenTables and without a score that makes up for it"
+        )
+    return (gains + gains.T) / 2.0

@@ -1,14 +1,12 @@
 """Step of classifiers: independent draws of the structure and its tables."""
 
-import numpy as np
-
 from pymc.step_methods.compound import Competence
 
 from bayesstruct.classifiers.priors import AugmentedTreeRV
-from bayesstruct.classifiers.recognition import TABLES, ClassifierPart, classifier_of, graph_of
+from bayesstruct.classifiers.recognition import TABLES, classifier_of, graph_of, line_gains
 from bayesstruct.classifiers.solvers.structures import tree_dag
 from bayesstruct.core.gibbs import GibbsStep, register_step
-from bayesstruct.core.recognition import NotRecognized, check_drawn, is_op, only_one, refusals
+from bayesstruct.core.recognition import check_drawn, is_op, only_one, refusals
 from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, rooted
 from bayesstruct.networks.steps.complete import NetworkMCMC
 from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
@@ -21,7 +19,6 @@ _SUPPORTED = (
     "Supported is one observed DiscreteNetwork with ProbabilityTables or EvenTables, whose graph is an AugmentedTree or a constant; "
     "beside them only sums of constant weights over its arcs; bs.models.network_classifier makes these"
 )
-_EVEN = 1e-8  # by which the gain of a line may depend on its direction, over the size of gains
 
 
 @register_step(before=(NetworkMCMC, OrderNetworkMCMC, IncompleteNetworkMCMC, ScoredNetworkMCMC))
@@ -75,27 +72,3 @@ class ClassifierDraws(GibbsStep):
         """Ideal for structures of classifiers, their tables, and tables of a constant graph."""
         mine = is_op(var, AugmentedTreeRV) or (is_op(var, TABLES) and graph_of(var) is not None)
         return Competence.IDEAL if mine else Competence.INCOMPATIBLE
-
-
-def line_gains(part: ClassifierPart, target: int) -> np.ndarray:
-    """Log density that each line between two features adds, (features, features).
-
-    Raises
-    ------
-    NotRecognized
-        If it depends on the direction of the line.
-    """
-    score, d = part.table.score(part.table.x), len(part.table.states)
-    features = np.delete(np.arange(d), target)
-    gains = np.zeros((d - 1, d - 1))
-    for b, child in enumerate(features.tolist()):
-        alone = score.local(child, [target])
-        for a, parent in enumerate(features.tolist()):
-            if a != b:
-                gains[a, b] = score.local(child, [target, parent]) - alone
-    gains += part.weights[np.ix_(features, features)]
-    if np.abs(gains - gains.T).max() > _EVEN * max(np.abs(gains).max(), 1.0):
-        raise NotRecognized(
-            "the density of a tree depends on its root: with EvenTables and without a score that makes up for it"
-        )
-    return (gains + gains.T) / 2.0

@@ -187,3 +187,19 @@ def test_a_weight_of_arcs_is_added_to_the_posterior():
     step = stepper(model)
     assert step.trees.probabilities[0, 2] > 0.999  # of the first and the third feature
     assert stepper(build()).trees.probabilities[0, 2] < 0.9
+
+
+@pytest.mark.parametrize("score", ["bdeu", "fcll"])
+def test_the_mode_is_the_best_tree_with_mean_tables(score):
+    model = build(score=score)
+    mode = bs.find_MAP(model=model)
+    solved = bs.solvers.network_classifier(frame(), "class", score=score)
+    np.testing.assert_array_equal(mode["dag"], solved.dag)
+    if score == "fcll":  # with the same prior of the tables
+        np.testing.assert_allclose(mode["table"][:, : solved.tables.shape[1]], solved.tables)
+
+
+def test_the_mode_of_a_fixed_structure_is_its_mean_tables():
+    mode = bs.find_MAP(model=build(structure="naive"))
+    solved = bs.solvers.network_classifier(frame(), "class", structure="naive")
+    np.testing.assert_allclose(mode["table"], solved.tables)
