@@ -85,6 +85,8 @@ from .structure import arc_table as arc_table
 from .structure import blanket_probabilities as blanket_probabilities
 from .structure import centrality as centrality
 from .structure import centrality_draws as centrality_draws
+from .structure import class_probabilities as class_probabilities
+from .structure import classification_table as classification_table
 from .structure import cluster_coefficients as cluster_coefficients
 from .structure import cluster_table as cluster_table
 from .structure import co_assignment as co_assignment

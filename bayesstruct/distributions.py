@@ -2,6 +2,8 @@
 
 import bayesstruct.steps  # noqa: F401  registers the step methods of these distributions
 
+from bayesstruct.classifiers.ops import arc_sum
+from bayesstruct.classifiers.priors import AugmentedTree
 from bayesstruct.core.tables.missing_states import MissingStates
 from bayesstruct.features.priors.aspect_choices import aspect_probabilities
 from bayesstruct.features.priors.feature_interactions import FeatureInteractions, feature_pairs
@@ -120,6 +122,7 @@ __all__ = [
     "DAG",
     "AlternativeStudent",
     "ArcWeights",
+    "AugmentedTree",
     "BehaviourScales",
     "BehaviourTransitions",
     "BlockEdgeProbabilities",
@@ -208,6 +211,7 @@ __all__ = [
     "SwitchingSeries",
     "TreeLaplace",
     "ValueWeights",
+    "arc_sum",
     "aspect_probabilities",
     "block_members",
     "coefficient_matrix",

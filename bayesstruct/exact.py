@@ -1,5 +1,6 @@
 """Exact posteriors over structures, by enumeration and dynamic programming, and constants of their priors."""
 
+from bayesstruct.classifiers.exact import AveragedTAN, averaged_tan
 from bayesstruct.networks.exact.posterior import (
     DAGPosterior,
     FeatureProbabilities,
@@ -16,12 +17,14 @@ from bayesstruct.sem.exact.identifiability import (
 )
 
 __all__ = [
+    "AveragedTAN",
     "DAGPosterior",
     "FeatureProbabilities",
     "GraphPosterior",
     "IndependentDraws",
     "LogConstant",
     "SinkIdentifiability",
+    "averaged_tan",
     "dag_posterior",
     "g_wishart_log_constant",
     "gaussian_graphs",

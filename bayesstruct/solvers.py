@@ -1,5 +1,6 @@
 """Posterior modes: NumPy in, NumPy out, stopped on a certified gap."""
 
+from bayesstruct.classifiers.solvers.classifier import NetworkClassifier, network_classifier
 from bayesstruct.core.solution import ConvergenceWarning, PrecisionSolution, Solution
 from bayesstruct.features.solvers.bp_means import BPMeans, bp_means
 from bayesstruct.features.solvers.latent_features import LatentFeatures, latent_features
@@ -53,6 +54,7 @@ __all__ = [
     "LinearSEMSolution",
     "MultiTaskSolution",
     "NeighbourhoodSolution",
+    "NetworkClassifier",
     "PairwiseMRFSolution",
     "PrecisionSolution",
     "SinkRemovalSolution",
@@ -81,6 +83,7 @@ __all__ = [
     "mmpc_candidates",
     "multi_task_graphical_lasso",
     "neighbourhood_modes",
+    "network_classifier",
     "node_selection_graphical_lasso",
     "optimal_dag",
     "optimizers",

@@ -1,5 +1,6 @@
 """Step methods. Importing this module registers all of them, so that ``pm.sample`` assigns them unasked."""
 
+from bayesstruct.classifiers.steps import ClassifierDraws
 from bayesstruct.features.steps.aspect_features import AspectFeatureGibbs
 from bayesstruct.features.steps.finite_features import FiniteFeatureMetropolis
 from bayesstruct.features.steps.hidden_causes import HiddenCauseGibbs
@@ -27,6 +28,7 @@ from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
 __all__ = [
     "AspectFeatureGibbs",
     "BlocksGibbs",
+    "ClassifierDraws",
     "DirichletMixtureGibbs",
     "EdgesGibbs",
     "FiniteFeatureMetropolis",

@@ -3,6 +3,7 @@
 Every function takes the DataTree that `pm.sample()` returns for a model of bayesstruct.
 """
 
+from bayesstruct.classifiers.reading.predictions import class_probabilities, classification_table
 from bayesstruct.features.reading.links import link_probabilities
 from bayesstruct.features.reading.tables import (
     co_assignment,
@@ -81,6 +82,8 @@ __all__ = [
     "calibration_table",
     "centrality",
     "centrality_draws",
+    "class_probabilities",
+    "classification_table",
     "cluster_coefficients",
     "cluster_table",
     "co_assignment",

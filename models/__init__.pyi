@@ -54,6 +54,9 @@ from bayesstruct.models.locally_constant_gaussian_graphical import (
 from bayesstruct.models.markov_transitions import (
     markov_transitions as markov_transitions,
 )
+from bayesstruct.models.network_classifier import (
+    network_classifier as network_classifier,
+)
 from bayesstruct.models.node_selection_gaussian_graphical import (
     node_selection_gaussian_graphical as node_selection_gaussian_graphical,
 )

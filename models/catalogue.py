@@ -110,6 +110,12 @@ _RECORDS = (
         table="numbers or states",
     ),
     ModelRecord(
+        "network_classifier",
+        "a class from discrete features, which a tree joins: averaged class probabilities",
+        "classifiers",
+        table="states",
+    ),
+    ModelRecord(
         "latent_features",
         "hidden binary features behind continuous columns, any number of them",
         "features",

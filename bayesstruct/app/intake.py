@@ -57,7 +57,7 @@ BUNDLED = "sachs (bundled)"
 NUMBERS = ("numbers", "numbers or states", "series", "ratings")
 STATES = ("two states", "states", "numbers or states")
 #: Options that name columns which are no variables.
-APART = ("group", "series", "response", "row_counts", "covariates")
+APART = ("group", "series", "response", "target", "row_counts", "covariates")
 #: Names of columns that say when the values of a row were observed, if they ascend.
 TIMES = frozenset("time t date day step year month week hour minute second trial visit".split())
 #: Tables of pairs of objects.
@@ -240,7 +240,8 @@ def needs_numbers(options: dict) -> bool:
 
 def apart(own: dict) -> list[str]:
     """Names of the columns that are no variables by the options of a model."""
-    found = [own[name] for name in APART if name in own and name not in ("covariates", "response")]
+    variables = ("covariates", "response", "target")
+    found = [own[name] for name in APART if name in own and name not in variables]
     return [*found, *own.get("covariates", [])]
 
 

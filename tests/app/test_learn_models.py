@@ -125,6 +125,7 @@ OPTIONS_GIVEN = {
     "known graph": ("ising", WORDS, "--graph u,v --likelihood exact --prior laplace", lambda f: (f, {"graph": [("u", "v")], "likelihood": "exact", "prior": "laplace"})),
     "tiers": ("bayesian_network", NUMBERS, "--tiers a,b;c,d --max-parents 2", lambda f: (f, {"tiers": [[*"ab"], [*"cd"]], "max_parents": 2})),
     "discrete network": ("bayesian_network", SIZES, "--score bdeu --required u,v", lambda f: (f, {"score": "bdeu", "required": [("u", "v")]})),
+    "target": ("network_classifier", SIZES, "--target v --score fcll --pseudo-count 1", lambda f: (f, {"target": "v", "score": "fcll", "pseudo_count": 1.0})),
     "interventions": ("bayesian_network", NUMBERS.assign(target=TARGET), "--interventions target", lambda f: (f.drop(columns="target"), {"interventions": WAS_SET})),
     "noise": ("gaussian_neighbourhoods", NUMBERS, "--noise-prior 3,2 --inclusion beta:1,9", lambda f: (f, {"noise_prior": (3, 2), "inclusion": pm.Beta.dist(1.0, 9.0)})),
     "grid": ("locally_constant_gaussian_graphical", NUMBERS, "--neighbours 2x2", lambda f: (f, {"neighbours": (2, 2)})),

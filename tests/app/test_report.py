@@ -223,6 +223,12 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
         ("pairwise_mrf", {"potentials": "ordinal"}, "Marsman, van den Bergh and Haslbeck 2025"),
         ("bayesian_network", {"score": "bdeu", "equivalent_sample_size": 4}, "sample size 4"),
         ("bayesian_network", {"max_parents": 2}, "at most 2 parents"),
+        (
+            "network_classifier",
+            {"target": "y", "score": "fcll"},
+            "exponential of the factorized conditional log-likelihood (Carvalho et al. 2011), which are no posterior",
+        ),
+        ("network_classifier", {"target": "y", "structure": "naive"}, "(naive Bayes)"),
         ("latent_features", {"alpha": 2.5}, "with 2.5 expected features of a row"),
         ("markov_transitions", {"stickiness": 42}, "42 more for staying"),
         ("dp_glm", {"family": "poisson"}, "prior standard deviation 0.5"),

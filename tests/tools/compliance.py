@@ -218,6 +218,7 @@ CASES = {
         "bayesian_network", codes(missing=4), {"score": "bdeu"}, _arcs, True,
     ),
     "network_bic": ("bayesian_network", numbers(), {"score": "gaussian"}, _arcs, True),
+    "classifier": ("network_classifier", codes(states=3), {"target": "c"}, _arcs, True),
     "features": ("latent_features", numbers(missing=3), {}, _features, False),
     "features_slice": ("latent_features", numbers(n=20), {"sampler": "slice"}, _features, False),
     "features_accelerated": (

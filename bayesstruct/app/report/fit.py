@@ -541,7 +541,7 @@ _CHECKS = (
         _with_tables(_states_fit, "bs.plot_pair_tables"),
     ),
     _Check(
-        _model("ising", "pairwise_mrf", "hidden_causes"),
+        _model("ising", "pairwise_mrf", "hidden_causes", "network_classifier"),
         _with_tables(_states_fit, "bs.plot_pair_tables"),
     ),
     _Check(_model(*_NUMBERS), _with_tables(_numbers_fit, "bs.plot_correlations")),

@@ -425,6 +425,53 @@ def _bayesian_network(o: Options):
     ]
 
 
+def _network_classifier(o: Options):
+    kind = o.get("structure")
+    score = o.get("score") or ("bdeu" if kind == "tan" else "fcll")
+    bdeu = kind == "tan" and score == "bdeu"
+    name, paper = _SCORES[score]
+    scored = f"{name}{f' {o.cite(paper)}' if paper else ''}"
+    joined = {
+        "naive": "Features were independent given the class (naive Bayes).",
+        "ghc2": "Each feature had at most two feature parents beside the class; the structure was found by greedy hill climbing and then "
+        f"fixed, by {scored}.",
+        "tan": "A tree joined the features (tree-augmented naive Bayes); "
+        + (
+            "all trees had the same prior probability, and their posterior was that of the marginal likelihood BDeu "
+            f"{o.cite('heckerman1995')}."
+            if bdeu
+            else f"trees had weights in proportion to the exponential of {scored}, which are no posterior probabilities."
+        ),
+    }[kind]
+    prior = (
+        f"The tables of probabilities had Dirichlet priors with equivalent sample size {o.number('equivalent_sample_size', 1)}."
+        if bdeu
+        else f"The tables of probabilities had Dirichlet priors of {o.number('pseudo_count', 0.5)} for each state."
+    )
+    drawn = "Trees and tables were independent draws; sums over all trees are determinants"
+    return (
+        f"which value of {o.get('target')!r} does a row have, given its features, and how do these depend on each other?",
+        [
+            f"A Bayesian-network classifier was used {o.cite('friedman')}: the target, {o.get('target')!r}, is a parent of each feature.",
+            joined,
+            prior,
+            f"{drawn} {o.cite('meila')}." if kind == "tan" else "Tables were independent draws.",
+        ],
+    )
+
+
+_SCORES = {
+    "bdeu": ("the marginal likelihood BDeu", "heckerman1995"),
+    "fcll": ("the factorized conditional log-likelihood", "carvalho"),
+    "acll": ("the approximate conditional log-likelihood", "carvalho"),
+    "log_likelihood": ("the log likelihood", ""),
+    "mdl": (
+        "the log likelihood less half the logarithm of the number of rows for each parameter",
+        "",
+    ),
+}
+
+
 def _constraints(o: Options) -> str:
     names = [n for n in ("required", "forbidden", "tiers") if o.given.get(n)]
     return f"Known constraints on the arcs were imposed ({', '.join(names)})." if names else ""
@@ -441,5 +488,6 @@ _MODELS: dict[str, Callable[[Options], tuple[str, list[str]]]] = {
     "ising": _ising,
     "pairwise_mrf": _pairwise_mrf,
     "bayesian_network": _bayesian_network,
+    "network_classifier": _network_classifier,
     **LATENT_MODELS,
 }

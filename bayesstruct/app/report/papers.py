@@ -120,6 +120,19 @@ PAPERS: dict[str, tuple[str, str]] = {
         "Heckerman, D., Geiger, D. and Chickering, D. M. (1995). Learning Bayesian networks: the combination of knowledge and statistical data. Machine "
         "Learning 20, 197-243.",
     ),
+    "friedman": (
+        "Friedman, Geiger and Goldszmidt 1997",
+        "Friedman, N., Geiger, D. and Goldszmidt, M. (1997). Bayesian network classifiers. Machine Learning 29, 131-163.",
+    ),
+    "meila": (
+        "Meilă and Jaakkola 2006",
+        "Meilă, M. and Jaakkola, T. (2006). Tractable Bayesian learning of tree belief networks. Statistics and Computing 16, 77-92.",
+    ),
+    "carvalho": (
+        "Carvalho et al. 2011",
+        "Carvalho, A. M., Roos, T., Oliveira, A. L. and Myllymäki, P. (2011). Discriminative learning of Bayesian networks via factorized conditional "
+        "log-likelihood. Journal of Machine Learning Research 12, 2181-2210.",
+    ),
     "kuipers2017": (
         "Kuipers and Moffa 2017",
         "Kuipers, J. and Moffa, G. (2017). Partition MCMC for inference on acyclic digraphs. JASA 112, 282-299.",

@@ -1,0 +1,1 @@
+"""Scores of classifiers and probabilities of their classes, arrays in and arrays out."""

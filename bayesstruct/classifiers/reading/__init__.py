@@ -1,0 +1,1 @@
+"""Probabilities of classes from results of classifiers."""

@@ -1,0 +1,1 @@
+"""Structures of classifiers, and their parameters."""
