@@ -35,6 +35,7 @@ from bayesstruct.networks.model_parts import (
     prior_size,
     record_arcs,
     record_missing,
+    record_mixed,
     record_states,
 )
 from bayesstruct.networks.priors.dag import DAG
@@ -61,6 +62,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetwork,
     MissingNetworkValues,
 )
+from bayesstruct.networks.priors.mixed_networks import MixedNetwork, MixedParameters
 from bayesstruct.networks.priors.records import NetworkScore, SetMask
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 
@@ -77,7 +79,9 @@ def bayesian_network(
     *,
     cov: "pd.DataFrame | ArrayLike | None" = None,
     n: int | None = None,
-    score: Literal["bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"] = "bge",
+    score: Literal[
+        "bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic", "mixed"
+    ] = "bge",
     prior: Literal["uniform", "edge", "fair", "order"] = "uniform",
     weights: Literal["uniform", "edge", "fair"] | None = None,
     edge_probability: "float | pd.DataFrame | ArrayLike | None" = None,
@@ -88,6 +92,8 @@ def bayesian_network(
     interventions: "pd.DataFrame | ArrayLike | None" = None,
     equivalent_sample_size: float | None = None,
     pseudo_count: float | None = None,
+    coefficient_scale: float | None = None,
+    kinds: dict[str, str] | None = None,
     states: Any = None,
     missing_codes: Any = None,
     row_counts: Any = None,
@@ -236,7 +242,9 @@ def bayesian_network(
         bs.do(idata, {"PKA": 1})
     """
     check_score(score, _SCORES)
-    size = prior_size(score, equivalent_sample_size, pseudo_count)
+    size = prior_size(score, equivalent_sample_size, pseudo_count, coefficient_scale)
+    if score == "mixed" and prior == "order":
+        raise ValueError("the prior 'order' does not go with score='mixed'; use 'uniform', 'edge' or 'fair'")
     if given_rows_or_covariance(data, cov, n):
         refuse_coded_states(states, missing_codes)
         data, interventions = repeated_rows(row_counts, data, interventions)
@@ -248,11 +256,13 @@ def bayesian_network(
             max_parents=most_parents(max_parents),
             states=states,
             counted=row_counts is not None,
+            kinds=kinds,
         )
         table: Any = checked.table
         local, was_set, observe = checked.score, checked.was_set, _SCORES[checked.score]
     else:
         options = {"states": states, "missing_codes": missing_codes, "row_counts": row_counts}
+        options["kinds"] = kinds
         refuse_options_of_rows(interventions=interventions, **options)
         if score != "bge":
             raise ValueError(f"`cov` goes with score='bge', not with {score!r}, which needs rows")
@@ -279,7 +289,7 @@ def bayesian_network(
         observe(table, was_set, dag, size, max_parents)
         NetworkScore.of(local, size).record()
         record_codes(missing_codes)
-        if was_set is not None:
+        if was_set is not None and score != "mixed":
             remember_rows(coding_of(table), observe_other_rows, "interventions")
     return model
 
@@ -369,6 +379,14 @@ def _observe_fitted(table, was_set, dag, tables, price):
     FittedDiscreteNetwork("x", dag, tables, price, **observed_states(table, was_set))
 
 
+def _mixed(table, was_set, dag, size, max_parents):
+    record_mixed(table)
+    parameters = MixedParameters("parameter", dag, size, layout=table.layout, dims="term")
+    setting = np.where(was_set, table.values, np.nan)
+    params = dag, parameters, *_units(table), setting
+    MixedNetwork("x", *params, layout=table.layout, observed=table.values, dims=ROWS)
+
+
 _SCORES = {
     "bge": _gaussian,
     "bdeu": _discrete,
@@ -376,4 +394,5 @@ _SCORES = {
     "gaussian": _gaussian_bic,
     "multinomial": _multinomial_bic,
     "logistic": _logistic_bic,
+    "mixed": _mixed,
 }

@@ -63,6 +63,8 @@ class FamilyFit:
         fit = family_mode(*self._rows, score.owner, score.kinds, self.columns, score.scale)
         self.score, self.mode, self._factor, self._precision, self._log_det = fit[:5]
         self._shape, self._rate = fit[5:]
+        if not len(self._rows[2]):  # set in every row
+            self.score = 0.0
         self.exact = score.layout.families[child] == "normal"
         k = len(self.mode)
         half = 0.5 * (_DEGREES + k)
