@@ -283,7 +283,7 @@ def bayesian_network(
             dims=("node", "node_"),
         )
         pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
-        record_arcs(dag)
+        record_arcs(dag, identified=local == "mixed")
         if was_set is not None and was_set.any():
             SetMask(was_set.astype("int64")).record()
         observe(table, was_set, dag, size, max_parents)

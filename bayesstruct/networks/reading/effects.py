@@ -30,6 +30,7 @@ _DRAWS = 2000  # posterior draws of a discrete network that are used
 _MIXED_DRAWS = 1000  # of a network of columns of several kinds
 _CELLS = 1 << 18  # of tables over states, up to which probabilities are summed exactly
 _ROWS = 1000  # drawn for each posterior draw beyond
+_MIXED = "Bayesian networks of columns of several kinds"
 _ROUNDING = 1e-12  # differences of probabilities that are zero but for rounding
 
 
@@ -413,5 +414,12 @@ register_summary(
     ("do", "predict", "predictability", *DAG_READERS),
     before="directed acyclic graphs",
 )
-register_figure(plot_graph, "Bayesian networks")
+register_summary(
+    _MIXED,
+    is_mixed,
+    arc_table,
+    ("do", "coefficients", *DAG_READERS),
+    before="Bayesian networks",
+)
+register_figure(plot_graph, "Bayesian networks", _MIXED)
 register_prediction("Bayesian networks", is_network, network_rows, "setting")

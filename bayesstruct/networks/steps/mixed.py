@@ -51,7 +51,7 @@ _NAME = "mixed_network_mcmc"
 class _IndependentMoves(IndependentGraphs):
     """Graphs drawn independently of the last one."""
 
-    def moves(self):
+    def changes(self):
         """Changes of a graph, in place, that are reversible under the approximate posterior."""
         return [self._draw]
 
@@ -62,7 +62,7 @@ class _IndependentMoves(IndependentGraphs):
 class _PartitionMoves(PartitionGraphs):
     """Moves of a partition or of arcs of a graph, one kind at a time."""
 
-    def moves(self):
+    def changes(self):
         """Changes of a graph, in place, that are reversible under the approximate posterior."""
         d, blocks = self.tables.d, self.blocks
         moves = [self._of_partition(1, 0, 0), self._of_partition(0, 1, 0), self._of_partition(0, 0, 1)]
@@ -225,7 +225,7 @@ class MixedNetworkMCMC(GibbsStep):
             self.graphs = _IndependentMoves(problem)
         else:
             self.graphs = _PartitionMoves(problem, 1, _CANDIDATES if candidates is None else candidates)
-        self.moves = self.graphs.moves()
+        self.changes = self.graphs.changes()
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""
@@ -243,7 +243,7 @@ class MixedNetworkMCMC(GibbsStep):
             fits = [self.score.fit(i, np.flatnonzero(own)) for i, own in enumerate(graph.T)]
             theta = [fit.free(vector) for fit in fits]
         chain = MixedChain(self.score, graph, self.rng, theta)
-        accepted = [chain.move(change) for change in self.moves]
+        accepted = [chain.move(change) for change in self.changes]
         chain.refresh()
         point[self.dag], point[self.parameters] = chain.graph, chain.vector()
         tried = [share for share in accepted if not math.isnan(share)]
