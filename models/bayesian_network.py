@@ -130,6 +130,12 @@ def bayesian_network(
         are then those of greatest likelihood given the graph, so that predictions and ``bs.do`` include the uncertainty
         of the graph, and **not** that of the parameters; use ``"bge"`` or ``"bdeu"`` for that. They need
         complete rows; ``"gaussian"`` also columns that no parents determine exactly.
+
+        ``"mixed"``: numbers and states in one graph. Each column is a regression on its parents: linear for numbers, logistic for two
+        states, cumulative logistic for ordered categories, multinomial logistic for other states; see `kinds` and the notes. Complete rows
+        only. Equivalent graphs do **not** have the same marginal likelihood: which of two arcs A -> B and B -> A is more probable
+        depends on which regression fits better, and so on the families. If they are wrong, such preferences mean nothing; trust the
+        *adjacency* of two columns more than its direction.
     prior : {"uniform", "edge", "fair", "order"}
         See :class:`bayesstruct.DAG`.
     weights : {"uniform", "edge", "fair"}, optional
@@ -155,6 +161,14 @@ def bayesian_network(
         d + 1 more degrees of freedom for the covariance matrix) and of all tables for ``"bdeu"``.
     pseudo_count : float, optional
         Prior weight of each cell of a table under ``"bde"``: 1 by default, the K2 score.
+    coefficient_scale : float, optional
+        Standard deviation of the normal prior of coefficients under ``"mixed"``, of standardised numbers and of the difference between any two
+        states; of columns of numbers relative to their noise. The square root of 2 by default, which is the prior of ``"bge"``.
+    kinds : dict, optional
+        Families of some columns under ``"mixed"``, by name: ``"normal"``, ``"student"`` or ``"laplace"`` noise for numbers;
+        ``"logistic"``, ``"probit"`` or ``"cloglog"`` for two states; ``"ordinal"`` or ``"multinomial"``. By default ``"normal"`` for numbers,
+        ``"logistic"`` for two values of any type, ``"ordinal"`` for ordered categories of pandas, ``"multinomial"`` for other states. Columns of whole
+        numbers are numbers unless it says otherwise.
     states : list or dict of lists, optional
         All states of each column, in order, also those that never occur and have their prior: one list for all
         columns, or a dict with one for each of some. Categories of pandas and polars declare theirs.
@@ -172,7 +186,8 @@ def bayesian_network(
         ``noise_variance`` of regressions of *standardised* columns (:func:`bayesstruct.coefficients` and
         :func:`bayesstruct.covariance` have them in the units of the table); for ``"bdeu"`` ``table`` (node, cell), see
         :class:`bayesstruct.distributions.ProbabilityTables`. The other scores have the same names; ``"logistic"`` also
-        ``log_odds_ratio`` over "A -> B". The pointwise log-likelihood of a BIC is that of the fitted parameters less an
+        ``log_odds_ratio`` over "A -> B". For ``"mixed"`` ``parameter`` over ``term``, all coefficients, intercepts, thresholds and noise
+        scales of standardised columns, zero where there is no arc (:func:`bayesstruct.coefficients` has them in the units of the table). The pointwise log-likelihood of a BIC is that of the fitted parameters less an
         equal share of the penalty. Where values are missing, ``x_missing`` has them, in the units of
         the table or as states 0, 1, ..., named "column[row]". The pointwise log-likelihood of an incomplete table is
         that of the observed values of each row for ``"bge"``, and that of the row as it was completed in each draw
@@ -207,6 +222,13 @@ def bayesian_network(
     If values are missing, graph, parameters and missing values are drawn in turn, and successive draws depend on each
     other more when more values are missing (:class:`bayesstruct.steps.IncompleteNetworkMCMC`).
 
+    Under ``"mixed"`` a parent of numbers enters as its standardised value, ordered categories as equally spaced numbers with mean 0 and
+    mean square 1, other states as one indicator for each but the first. Graphs are proposed by approximate (Laplace) evidences and accepted
+    together with their parameters, so that the posterior is exact (:class:`bayesstruct.steps.MixedNetworkMCMC`). Noise variances have the inverse gamma
+    prior of ``"bge"``, with the number of features of the parents in place of that of the parents, so that a table of normal numbers alone has the
+    posterior of ``"bge"``; probabilities of ordered states without parents are uniform, and other intercepts normal with deviation 2.5.
+    ``bs.predict``, ``bs.new_rows``, ``bs.pointwise`` and ``bs.predictability`` do not read these results.
+
     References
     ----------
     Geiger, D. and Heckerman, D. (2002). Parameter priors for directed acyclic graphical models and the
@@ -240,6 +262,15 @@ def bayesian_network(
         with bs.models.bayesian_network(table, score="bdeu", max_parents=4, interventions=was_set):
             idata = pm.sample()
         bs.do(idata, {"PKA": 1})
+
+    Numbers and states, of which some have an order:
+
+    .. code-block:: python
+
+        people["school"] = pd.Categorical(people["school"], ["none", "primary", "high"], ordered=True)
+        with bs.models.bayesian_network(people, score="mixed", kinds={"income": "student"}):
+            idata = pm.sample()
+        bs.do(idata, {"school": "high"})  # means of numbers, probabilities of states
     """
     check_score(score, _SCORES)
     size = prior_size(score, equivalent_sample_size, pseudo_count, coefficient_scale)

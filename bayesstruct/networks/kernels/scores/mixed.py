@@ -177,6 +177,8 @@ class MixedScore(Score):
         scale: float = COEFFICIENT_SCALE,
         interventions: "ArrayLike | None" = None,
     ):
+        #: Candidate parents of a variable at most, in tables of parent sets: each set is a climb to a mode.
+        self.most_candidates = 8
         table = finite_numbers(table)
         super().__init__(table.shape, interventions)
         self.layout, self.scale = MixedLayout(families, states), positive("scale", scale)

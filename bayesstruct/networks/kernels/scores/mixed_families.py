@@ -29,7 +29,7 @@ INTERCEPT_DEVIATION = 2.5
 NOISE_RATE = 0.25
 NORMAL, STUDENT, LAPLACE, LOGISTIC, PROBIT, CLOGLOG, MULTINOMIAL, ORDINAL = range(8)
 _STEPS = 200
-_PROMISE = 1e-10
+_PROMISE = 1e-6
 _LARGEST = 60.0  # linear predictors of a complementary log-log beyond
 
 
@@ -550,7 +550,7 @@ def find_mode(code, states, y, x, columns, precision, log_det, delta, theta, wor
     step, trial = np.empty(k), np.empty(k)
     args = code, states, y, x, columns, precision, log_det, delta
     value = evaluate(*args, theta, True, work, grad, hess)
-    damping = 0.0
+    damping, ready = 0.0, False
     for _ in range(_STEPS):
         while True:
             if damping > 0.0:
@@ -565,6 +565,7 @@ def find_mode(code, states, y, x, columns, precision, log_det, delta, theta, wor
         for a in range(k):
             promise += grad[a] * step[a]
         if not promise > _PROMISE:
+            ready = damping == 0.0  # the factor is that of the second derivatives
             break
         length, found = 1.0, False
         while length > 1e-8:
@@ -576,17 +577,17 @@ def find_mode(code, states, y, x, columns, precision, log_det, delta, theta, wor
                 break
             length *= 0.4
         if not found:
-            evaluate(*args, theta, True, work, grad, hess)
             break
         theta[:] = trial
         value = reached
         damping = 0.0 if damping < 1e-2 else 0.25 * damping
-    evaluate(*args, theta, True, work, grad, hess)
-    extra = 1e-6
-    while not factorise(hess, factor):
-        for a in range(k):
-            hess[a, a] += extra
-        extra *= 4.0
+    if not ready:
+        value = evaluate(*args, theta, True, work, grad, hess)
+        extra = 1e-6
+        while not factorise(hess, factor):
+            for a in range(k):
+                hess[a, a] += extra
+            extra *= 4.0
     if code == LAPLACE:
         value = evaluate(*args[:7], 0.0, theta, False, work, grad, hess)
     out = value + 0.5 * k * LOG_2PI
