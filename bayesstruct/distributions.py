@@ -48,6 +48,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetwork,
     MissingNetworkValues,
 )
+from bayesstruct.networks.priors.mixed_networks import MixedNetwork, MixedParameters
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 from bayesstruct.precision.priors.alternative_rows import (
     AlternativeStudent,
@@ -192,6 +193,8 @@ __all__ = [
     "MissingStudentValues",
     "MissingValues",
     "MissingWeightedValues",
+    "MixedNetwork",
+    "MixedParameters",
     "NeighbourRegressions",
     "NetworkCovariance",
     "NodeInclusion",

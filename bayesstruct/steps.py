@@ -13,6 +13,7 @@ from bayesstruct.fields.steps.spike_slab import PairwiseSpikeSlab
 from bayesstruct.mixtures.steps import DirichletMixtureGibbs
 from bayesstruct.networks.steps.complete import NetworkMCMC
 from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
+from bayesstruct.networks.steps.mixed import MixedNetworkMCMC
 from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
 from bayesstruct.precision.steps.blocks import BlocksGibbs
@@ -41,6 +42,7 @@ __all__ = [
     "LatentFeatureGibbs",
     "LatentFeatureSlice",
     "LinkFeatureGibbs",
+    "MixedNetworkMCMC",
     "NetworkMCMC",
     "NodeInclusionGibbs",
     "OrderNetworkMCMC",

@@ -35,6 +35,7 @@ from bayesstruct.networks.model_parts import (
     prior_size,
     record_arcs,
     record_missing,
+    record_mixed,
     record_states,
 )
 from bayesstruct.networks.priors.dag import DAG
@@ -61,6 +62,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetwork,
     MissingNetworkValues,
 )
+from bayesstruct.networks.priors.mixed_networks import MixedNetwork, MixedParameters
 from bayesstruct.networks.priors.records import NetworkScore, SetMask
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 
@@ -77,7 +79,9 @@ def bayesian_network(
     *,
     cov: "pd.DataFrame | ArrayLike | None" = None,
     n: int | None = None,
-    score: Literal["bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"] = "bge",
+    score: Literal[
+        "bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic", "mixed"
+    ] = "bge",
     prior: Literal["uniform", "edge", "fair", "order"] = "uniform",
     weights: Literal["uniform", "edge", "fair"] | None = None,
     edge_probability: "float | pd.DataFrame | ArrayLike | None" = None,
@@ -88,6 +92,8 @@ def bayesian_network(
     interventions: "pd.DataFrame | ArrayLike | None" = None,
     equivalent_sample_size: float | None = None,
     pseudo_count: float | None = None,
+    coefficient_scale: float | None = None,
+    kinds: dict[str, str] | None = None,
     states: Any = None,
     missing_codes: Any = None,
     row_counts: Any = None,
@@ -124,6 +130,12 @@ def bayesian_network(
         are then those of greatest likelihood given the graph, so that predictions and ``bs.do`` include the uncertainty
         of the graph, and **not** that of the parameters; use ``"bge"`` or ``"bdeu"`` for that. They need
         complete rows; ``"gaussian"`` also columns that no parents determine exactly.
+
+        ``"mixed"``: numbers and states in one graph. Each column is a regression on its parents: linear for numbers, logistic for two
+        states, cumulative logistic for ordered categories, multinomial logistic for other states; see `kinds` and the notes. Complete rows
+        only. Equivalent graphs do **not** have the same marginal likelihood: which of two arcs A -> B and B -> A is more probable
+        depends on which regression fits better, and so on the families. If they are wrong, such preferences mean nothing; trust the
+        *adjacency* of two columns more than its direction.
     prior : {"uniform", "edge", "fair", "order"}
         See :class:`bayesstruct.DAG`.
     weights : {"uniform", "edge", "fair"}, optional
@@ -149,6 +161,14 @@ def bayesian_network(
         d + 1 more degrees of freedom for the covariance matrix) and of all tables for ``"bdeu"``.
     pseudo_count : float, optional
         Prior weight of each cell of a table under ``"bde"``: 1 by default, the K2 score.
+    coefficient_scale : float, optional
+        Standard deviation of the normal prior of coefficients under ``"mixed"``, of standardised numbers and of the difference between any two
+        states; of columns of numbers relative to their noise. The square root of 2 by default, which is the prior of ``"bge"``.
+    kinds : dict, optional
+        Families of some columns under ``"mixed"``, by name: ``"normal"``, ``"student"`` or ``"laplace"`` noise for numbers;
+        ``"logistic"``, ``"probit"`` or ``"cloglog"`` for two states; ``"ordinal"`` or ``"multinomial"``. By default ``"normal"`` for numbers,
+        ``"logistic"`` for two values of any type, ``"ordinal"`` for ordered categories of pandas, ``"multinomial"`` for other states. Columns of whole
+        numbers are numbers unless it says otherwise.
     states : list or dict of lists, optional
         All states of each column, in order, also those that never occur and have their prior: one list for all
         columns, or a dict with one for each of some. Categories of pandas and polars declare theirs.
@@ -166,7 +186,8 @@ def bayesian_network(
         ``noise_variance`` of regressions of *standardised* columns (:func:`bayesstruct.coefficients` and
         :func:`bayesstruct.covariance` have them in the units of the table); for ``"bdeu"`` ``table`` (node, cell), see
         :class:`bayesstruct.distributions.ProbabilityTables`. The other scores have the same names; ``"logistic"`` also
-        ``log_odds_ratio`` over "A -> B". The pointwise log-likelihood of a BIC is that of the fitted parameters less an
+        ``log_odds_ratio`` over "A -> B". For ``"mixed"`` ``parameter`` over ``term``, all coefficients, intercepts, thresholds and noise
+        scales of standardised columns, zero where there is no arc (:func:`bayesstruct.coefficients` has them in the units of the table). The pointwise log-likelihood of a BIC is that of the fitted parameters less an
         equal share of the penalty. Where values are missing, ``x_missing`` has them, in the units of
         the table or as states 0, 1, ..., named "column[row]". The pointwise log-likelihood of an incomplete table is
         that of the observed values of each row for ``"bge"``, and that of the row as it was completed in each draw
@@ -201,6 +222,13 @@ def bayesian_network(
     If values are missing, graph, parameters and missing values are drawn in turn, and successive draws depend on each
     other more when more values are missing (:class:`bayesstruct.steps.IncompleteNetworkMCMC`).
 
+    Under ``"mixed"`` a parent of numbers enters as its standardised value, ordered categories as equally spaced numbers with mean 0 and
+    mean square 1, other states as one indicator for each but the first. Graphs are proposed by approximate (Laplace) evidences and accepted
+    together with their parameters, so that the posterior is exact (:class:`bayesstruct.steps.MixedNetworkMCMC`). Noise variances have the inverse gamma
+    prior of ``"bge"``, with the number of features of the parents in place of that of the parents, so that a table of normal numbers alone has the
+    posterior of ``"bge"``; probabilities of ordered states without parents are uniform, and other intercepts normal with deviation 2.5.
+    ``bs.predict``, ``bs.new_rows``, ``bs.pointwise`` and ``bs.predictability`` do not read these results.
+
     References
     ----------
     Geiger, D. and Heckerman, D. (2002). Parameter priors for directed acyclic graphical models and the
@@ -234,9 +262,20 @@ def bayesian_network(
         with bs.models.bayesian_network(table, score="bdeu", max_parents=4, interventions=was_set):
             idata = pm.sample()
         bs.do(idata, {"PKA": 1})
+
+    Numbers and states, of which some have an order:
+
+    .. code-block:: python
+
+        people["school"] = pd.Categorical(people["school"], ["none", "primary", "high"], ordered=True)
+        with bs.models.bayesian_network(people, score="mixed", kinds={"income": "student"}):
+            idata = pm.sample()
+        bs.do(idata, {"school": "high"})  # means of numbers, probabilities of states
     """
     check_score(score, _SCORES)
-    size = prior_size(score, equivalent_sample_size, pseudo_count)
+    size = prior_size(score, equivalent_sample_size, pseudo_count, coefficient_scale)
+    if score == "mixed" and prior == "order":
+        raise ValueError("the prior 'order' does not go with score='mixed'; use 'uniform', 'edge' or 'fair'")
     if given_rows_or_covariance(data, cov, n):
         refuse_coded_states(states, missing_codes)
         data, interventions = repeated_rows(row_counts, data, interventions)
@@ -248,11 +287,13 @@ def bayesian_network(
             max_parents=most_parents(max_parents),
             states=states,
             counted=row_counts is not None,
+            kinds=kinds,
         )
         table: Any = checked.table
         local, was_set, observe = checked.score, checked.was_set, _SCORES[checked.score]
     else:
         options = {"states": states, "missing_codes": missing_codes, "row_counts": row_counts}
+        options["kinds"] = kinds
         refuse_options_of_rows(interventions=interventions, **options)
         if score != "bge":
             raise ValueError(f"`cov` goes with score='bge', not with {score!r}, which needs rows")
@@ -273,13 +314,13 @@ def bayesian_network(
             dims=("node", "node_"),
         )
         pm.Deterministic("arc", arc_vector(dag), dims="ordered_pair")
-        record_arcs(dag)
+        record_arcs(dag, identified=local == "mixed")
         if was_set is not None and was_set.any():
             SetMask(was_set.astype("int64")).record()
         observe(table, was_set, dag, size, max_parents)
         NetworkScore.of(local, size).record()
         record_codes(missing_codes)
-        if was_set is not None:
+        if was_set is not None and score != "mixed":
             remember_rows(coding_of(table), observe_other_rows, "interventions")
     return model
 
@@ -369,6 +410,14 @@ def _observe_fitted(table, was_set, dag, tables, price):
     FittedDiscreteNetwork("x", dag, tables, price, **observed_states(table, was_set))
 
 
+def _mixed(table, was_set, dag, size, max_parents):
+    record_mixed(table)
+    parameters = MixedParameters("parameter", dag, size, layout=table.layout, dims="term")
+    setting = np.where(was_set, table.values, np.nan)
+    params = dag, parameters, *_units(table), setting
+    MixedNetwork("x", *params, layout=table.layout, observed=table.values, dims=ROWS)
+
+
 _SCORES = {
     "bge": _gaussian,
     "bdeu": _discrete,
@@ -376,4 +425,5 @@ _SCORES = {
     "gaussian": _gaussian_bic,
     "multinomial": _multinomial_bic,
     "logistic": _logistic_bic,
+    "mixed": _mixed,
 }

@@ -250,7 +250,7 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
     "bayesian_network": (
         _choice(
             "score", "Marginal likelihood.", "bge",
-            "bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic",
+            "bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic", "mixed",
         ),
         _prior("bayesian_network"),
         _choice("weights", "Of parent sets (prior order).", None, "uniform", "edge", "fair"),
@@ -262,6 +262,7 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         Option("interventions", "set", "Which values were set from outside."),
         _positive("equivalent_sample_size", "Rows that the prior is worth, 1 by default."),
         _positive("pseudo_count", "Prior weight of each cell (bde), 1 by default."),
+        _positive("coefficient_scale", "Standard deviation of coefficients (mixed), 1.41 by default."),
         _ROW_COUNTS,
         _N,
     ),
@@ -357,6 +358,7 @@ ELSEWHERE = {
 
 #: Arguments that the command line does not have, with the reason.
 PYTHON_ONLY = {
+    ("bayesian_network", "kinds"): "there is one family for each of some columns",
     ("grouped_gaussian_graphical", "cov"): "there is one matrix for each group",
     ("grouped_gaussian_graphical", "n"): "there is one number for each group",
 }

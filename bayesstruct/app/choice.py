@@ -87,7 +87,10 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("gaussian_graphical", (("marginals", "mixed"),)),
         ("network_classifier", ()),
     ),
-    "numbers and states": (("gaussian_graphical", (("marginals", "mixed"),)),),
+    "numbers and states": (
+        ("gaussian_graphical", (("marginals", "mixed"),)),
+        ("bayesian_network", (("score", "mixed"),)),
+    ),
     "links": (("link_prediction", ()), ("protein_complexes", ())),
     "similarities": (("additive_clustering", ()),),
     "wins": (("elimination_by_aspects", ()),),

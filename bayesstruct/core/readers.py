@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Followed",
     "Reader",
+    "coefficients_of",
     "followed_of",
     "reader_of",
     "readers",
     "register_check",
+    "register_coefficients",
     "register_figure",
     "register_summary",
     "variables",
@@ -26,6 +28,7 @@ __all__ = [
 _READERS: list["Reader"] = []
 _FIGURES: dict[str, Callable[..., Any]] = {}
 _FOLLOWED: dict[str, "Followed"] = {}
+_COEFFICIENTS: dict[str, tuple[Callable, Callable]] = {}
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,33 @@ def register_figure(figure: Callable[..., Any], *kinds: str) -> None:
         As in `Reader`. They may be registered later.
     """
     _FIGURES.update(dict.fromkeys(kinds, figure))
+
+
+def register_coefficients(
+    kind: str,
+    recognise: Callable[["xr.DataTree"], bool],
+    read: Callable[["xr.DataTree", str], "xr.Dataset"],
+) -> None:
+    """Let ``bayesstruct.coefficients`` read results of a kind that are not linear regressions of numbers.
+
+    Parameters
+    ----------
+    kind : str
+        What the results are of, in the plural; a kind that is registered already is replaced.
+    recognise : callable
+        Of a result: whether it is of this kind.
+    read : callable
+        Of a result and the name of the group that holds the draws: parameters in the units of the table.
+    """
+    _COEFFICIENTS[kind] = recognise, read
+
+
+def coefficients_of(idata: "xr.DataTree", group: str) -> "xr.Dataset | None":
+    """Return parameters in the units of the table; None if no registered kind recognises the result."""
+    for recognise, read in _COEFFICIENTS.values():
+        if recognise(idata):
+            return read(idata, group)
+    return None
 
 
 def register_summary(

@@ -23,7 +23,7 @@ from bayesstruct.data.remarks import copied_rows
 from bayesstruct.data.states import MAX_LEVELS, read_states
 from bayesstruct.data.table import NamedColumns, column_moments
 
-__all__ = ["AS_ORDERED", "FREE", "KNOWN", "RankTable"]
+__all__ = ["AS_ORDERED", "FREE", "KNOWN", "RankTable", "refuse_copies"]
 
 #: How a column of numbers is made one that counts by its order.
 AS_ORDERED = (
@@ -112,7 +112,7 @@ class RankTable(NamedColumns):
         sizes = np.array([len(np.unique(column[~np.isnan(column)])) for column in values.T])
         by_order = categorical | (sizes == 2) if numbers else np.ones(p, bool)
         few = sizes <= MAX_LEVELS
-        _refuse_copies(intake.names, values, by_order, few)
+        refuse_copies(intake.names, values, by_order, few)
         if by_order.any():  # others are read again, as a table of numbers, which remarks upon them
             remarks = [*transposed_remarks(data), *([] if counted else copied_rows(values))]
             remarks += mixed_remarks(intake.names, values, categorical, by_order)
@@ -254,8 +254,18 @@ def _without_order(name, levels):
     )
 
 
-def _refuse_copies(names, values, by_order, few):
-    """Raise for columns that are copies, or of equal order with many levels; remark upon those that may be equal by chance."""
+def refuse_copies(names, values, by_order, few):
+    """Raise for columns that are copies, or of equal order with many levels; remark upon those that may be equal by chance.
+
+    Parameters
+    ----------
+    names : sequence of str
+    values : (n, p) array of float
+    by_order : (p,) array of bool
+        Columns of which only the order counts.
+    few : (p,) array of bool
+        Columns of few values.
+    """
     ranks = np.where(by_order & ~np.isnan(values), _codes(values, by_order), values)
     kept, many = [names[j] for j in np.flatnonzero(few)], np.flatnonzero(~few)
     problems, chance = equal_states(kept, ranks[:, few]) if len(kept) > 1 else ([], [])

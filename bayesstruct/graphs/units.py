@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.families import import_chapters
+from bayesstruct.core.readers import coefficients_of
 from bayesstruct.core.tables.codings import ColumnUnits, CovariateUnits
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior
@@ -123,7 +125,7 @@ def coefficients(
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.bayesian_network` of numbers, of
+        Result of :func:`bayesstruct.models.bayesian_network` of numbers or of columns of several kinds, of
         :func:`bayesstruct.models.gaussian_neighbourhoods`, or of :func:`bayesstruct.models.gaussian_graphical`.
     group : {"posterior", "prior"}
         Group that holds the draws.
@@ -134,7 +136,9 @@ def coefficients(
         ``coefficient`` over the arcs "A -> B" (ordered_pair): change of B for one unit of A; of a graphical model over
         covariate and node, if it has covariates. ``intercept`` (node): expected value of a column where all on which
         it depends is 0; absent if the model has the covariance matrix of a table, which does not know the means.
-        ``noise_sd`` (node), of networks and neighbourhoods: standard deviation given these.
+        ``noise_sd`` (node), of networks and neighbourhoods: standard deviation given these. Of a network under
+        ``score="mixed"`` ``coefficient`` over ``term``: changes of a linear predictor by one unit of a number, by one step of an ordered
+        state, or by a state in place of the first one, with intercepts, thresholds and noise scales to match.
 
     Raises
     ------
@@ -152,6 +156,10 @@ def coefficients(
     """
     import xarray as xr
 
+    if isinstance(idata, xr.DataTree):
+        import_chapters("reading")  # which register the coefficients of their families
+        if (known := coefficients_of(idata, group)) is not None:
+            return known
     posterior = read(idata, group)
     OrderedColumns.refuse(posterior.constants, "this result has no linear coefficients")
     if isinstance(posterior, ArcPosterior):

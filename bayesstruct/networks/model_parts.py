@@ -15,8 +15,10 @@ from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
 from bayesstruct.graphs.own_models import add_coord, give_dims, label_columns
 from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior
+from bayesstruct.networks.data.mixed_tables import MixedTable
 from bayesstruct.networks.data.tables import known_interventions
 from bayesstruct.networks.exact.problem import positive_size
+from bayesstruct.networks.kernels.scores.mixed import COEFFICIENT_SCALE
 from bayesstruct.networks.priors.dag import DAGRV, OrderDAGRV
 from bayesstruct.networks.priors.discrete_network import DiscreteNetwork, table_cells
 from bayesstruct.networks.priors.gaussian_network import (
@@ -27,7 +29,7 @@ from bayesstruct.networks.priors.gaussian_network import (
 )
 from bayesstruct.networks.priors.implied import implied_arc_probability
 from bayesstruct.networks.priors.incomplete_networks import IncompleteGaussianNetwork
-from bayesstruct.networks.priors.records import NetworkStates
+from bayesstruct.networks.priors.records import MixedColumns, NetworkStates
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
@@ -41,32 +43,47 @@ __all__ = [
     "prior_size",
     "record_arcs",
     "record_missing",
+    "record_mixed",
     "record_states",
 ]
 
 #: Dimensions of a table.
 ROWS = ("observation", "node")
 _CELLS = 2**12  # of the largest probability table, unless `max_parents` says otherwise
-_SIZES = {"bge": "equivalent_sample_size", "bdeu": "equivalent_sample_size", "bde": "pseudo_count"}
+_SIZES = {
+    "bge": "equivalent_sample_size",
+    "bdeu": "equivalent_sample_size",
+    "bde": "pseudo_count",
+    "mixed": "coefficient_scale",
+}
 
 
 def prior_size(
-    score: str, equivalent_sample_size: float | None, pseudo_count: float | None
+    score: str,
+    equivalent_sample_size: float | None,
+    pseudo_count: float | None,
+    coefficient_scale: float | None = None,
 ) -> float:
-    """Return the rows that the prior is worth, or the prior weight of each cell.
+    """Return the rows that the prior is worth, the prior weight of each cell, or the deviation of coefficients.
 
     Raises
     ------
     ValueError
         If an option belongs to another score, or is not positive.
     """
-    given = {"equivalent_sample_size": equivalent_sample_size, "pseudo_count": pseudo_count}
+    given = {
+        "equivalent_sample_size": equivalent_sample_size,
+        "pseudo_count": pseudo_count,
+        "coefficient_scale": coefficient_scale,
+    }
     for name, value in given.items():
         if value is not None and _SIZES.get(score) != name:
             owners = " or ".join(repr(kind) for kind, option in _SIZES.items() if option == name)
             raise ValueError(f"`{name}` belongs to the score {owners}, not to {score!r}")
     size = given[_SIZES[score]] if score in _SIZES else None
-    return 1.0 if size is None else positive_size(_SIZES[score], size)
+    if size is None:
+        return COEFFICIENT_SCALE if score == "mixed" else 1.0
+    return positive_size(_SIZES[score], size)
 
 
 def max_parents_of(table: Table | StateTable, max_parents: int | None) -> int | None:
@@ -87,14 +104,14 @@ def max_parents_of(table: Table | StateTable, max_parents: int | None) -> int | 
     return fitting[-1]
 
 
-def record_arcs(dag: "TensorVariable") -> None:
-    """Record the columns that arcs join, and their prior probabilities."""
+def record_arcs(dag: "TensorVariable", *, identified: bool = False) -> None:
+    """Record the columns that arcs join, their prior probabilities, and whether equivalent graphs are told apart."""
     op = dag.owner.op
     source, target = arc_index(op.prior.d)
     implied = implied_arc_probability(op.prior, order=op.order)
     ArcEnds.in_model(source, target).record()
     ArcPrior(implied[source, target], independent=0).record()
-    Acyclic(1).record()
+    Acyclic(1, 1 if identified else None).record()
 
 
 def record_missing(table: Table | StateTable) -> Mask:
@@ -112,6 +129,15 @@ def record_states(table: StateTable, max_parents: int | None) -> int:
     NetworkStates(np.array(table.states)).record()
     record_levels(table)
     return cells
+
+
+def record_mixed(table: MixedTable) -> None:
+    """Record families and states of the columns, and name the parameters."""
+    layout = table.layout
+    pm.modelcontext(None).add_coord("term", layout.labels(table.names, table.levels))
+    MixedColumns(layout.codes, np.array(table.states)).record()
+    if any(table.states):
+        record_levels(table)
 
 
 def observed_states(table: StateTable, was_set: np.ndarray) -> dict:

@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesstruct.app.report.parts import Part, Result, fixed, interval, interval_title
 from bayesstruct.graphs.summaries import interval_probability
+from bayesstruct.networks.priors.records import MixedColumns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,12 +26,12 @@ def _effects(result: Result) -> "pd.DataFrame":
 
     parts = []
     frame = result.job.frame
-    numbers = "weight" in result.drawn
+    numbers = _numbers(result)
     for name in result.nodes:
         values = frame[name].dropna()
         settings = (
             [float(values.mean() + values.std(ddof=1))]
-            if numbers
+            if name in numbers
             else [*dict.fromkeys(sorted(values))]
         )
         for value in settings:
@@ -40,6 +41,15 @@ def _effects(result: Result) -> "pd.DataFrame":
     table.attrs["ci_prob"] = interval_probability()
     order = np.argsort(-table["effect"].abs().to_numpy(), kind="stable")
     return table.iloc[order].reset_index(drop=True)
+
+
+def _numbers(result: Result) -> list:
+    """Columns that hold numbers."""
+    constants = result.idata["constant_data"].to_dataset()
+    if MixedColumns.is_in(constants):
+        layout = MixedColumns.read(constants).layout()
+        return [name for i, name in enumerate(result.nodes) if layout.is_number(i)]
+    return [*result.nodes] if "weight" in result.drawn else []
 
 
 def _effect_rows(effect, name, value):

@@ -515,6 +515,11 @@ def _is_discrete(result: Result) -> bool:
     return "table" in result.drawn
 
 
+def _is_mixed(result: Result) -> bool:
+    """Whether a network has columns of several kinds."""
+    return "parameter" in result.drawn
+
+
 _LINKED = (
     "link_prediction",
     "protein_complexes",
@@ -536,6 +541,7 @@ _NUMBERS = (
 )
 _CHECKS = (
     _Check(_weights_suffice, _by_weights),
+    _Check(lambda result: _model("bayesian_network")(result) and _is_mixed(result), _nothing),
     _Check(
         lambda result: result.job.options["model"] == "bayesian_network" and _is_discrete(result),
         _with_tables(_states_fit, "bs.plot_pair_tables"),

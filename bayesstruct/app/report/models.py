@@ -398,6 +398,11 @@ def _bayesian_network(o: Options):
             "each column has a distribution of its own for each configuration of its parents, with a Dirichlet prior of "
             f"{o.number('pseudo_count', 1)} for each state. Graphs were weighed by their marginal likelihood {o.cite('heckerman1995')}"
         ),
+        "mixed": lambda: (
+            "columns of numbers, standardised, follow linear regressions on their parents with normal noise, columns of two states logistic regressions, "
+            "ordered categories cumulative logistic regressions and other states multinomial logistic regressions. Coefficients had normal priors "
+            f"with standard deviation {o.number('coefficient_scale', 1.41)} (of numbers relative to their noise)"
+        ),
     }
     described = likelihoods.get(
         score,

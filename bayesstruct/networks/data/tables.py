@@ -5,7 +5,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from bayesstruct.data.labels import as_frame, row_index, without_mask
 from bayesstruct.data.names import label_text
 from bayesstruct.data.states import MAX_LEVELS, StateTable
 from bayesstruct.data.table import Table
+from bayesstruct.networks.data.mixed_tables import MixedTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,13 +37,13 @@ class NetworkTable:
     ----------
     score : str
         Kind of the local scores; ``"gaussian"`` or ``"multinomial"`` where ``"bic"`` was asked for.
-    table : Table or StateTable
+    table : Table, StateTable or MixedTable
     was_set : (n, d) bool array
         True where a value was set from outside.
     """
 
     score: str
-    table: Table | StateTable
+    table: Any
     was_set: np.ndarray
 
     @property
@@ -60,6 +61,7 @@ def network_table(
     max_parents: float | None = None,
     states: "dict | list | None" = None,
     counted: bool = False,
+    kinds: "dict | None" = None,
 ) -> NetworkTable:
     """Check a table, and which of its values were set from outside.
 
@@ -79,6 +81,8 @@ def network_table(
         Declared states, see :meth:`bayesstruct.data.StateTable.read`.
     counted : bool
         Whether rows stand there as often as they were counted.
+    kinds : dict, optional
+        Families of columns under ``"mixed"``, see :meth:`bayesstruct.networks.data.mixed_tables.MixedTable.read`.
 
     Returns
     -------
@@ -100,12 +104,24 @@ def network_table(
     unsure = score == "bic"
     if unsure:
         score = "gaussian" if _holds_numbers(data) else "multinomial"
+    if kinds is not None and score != "mixed":
+        raise ValueError(f"`kinds` belongs to the score 'mixed', not to {score!r}; leave it out")
+    if states is not None and score == "mixed":
+        raise ValueError(
+            "`states` declares states for the score 'bdeu'; under 'mixed' declare those of a column by categories, in pandas "
+            "with pandas.Categorical(data[column], [...])"
+        )
     if states is not None and score in CONTINUOUS_SCORES:
         raise ValueError(
             f"`states` declares states, and the score {score!r} is for columns of numbers; use 'bdeu'"
         )
     quiet = score == "gaussian" and max_parents is not None
-    table = _read(data, score, states, quiet=quiet, counted=counted)
+    table: Any
+    if score == "mixed":
+        table = MixedTable.read(data, kinds=kinds, counted=counted)
+        _warn_about_targets(table)
+    else:
+        table = _read(data, score, states, quiet=quiet, counted=counted)
     if score in ("multinomial", "logistic"):
         table.refuse_unseen(
             f"under the score {score!r} states that never occur have probability 0; use the score 'bdeu', under "
@@ -117,8 +133,7 @@ def network_table(
         columns = [table.names[j] for j in np.flatnonzero(table.missing.any(axis=0))]
         raise TableError(
             f"{column_list(columns)}: values are missing, and the score {score!r} needs complete rows "
-            "here; drop these rows (data.dropna()) or columns, or use "
-            "bayesstruct.models.bayesian_network with the score 'bge' or 'bdeu', which imputes them"
+            f"here; drop these rows (data.dropna()) or columns, or {_imputing(score)}"
         )
     if score == "logistic":
         table.check_binary(
@@ -129,6 +144,13 @@ def network_table(
     if score == "gaussian" and max_parents is not None:
         _check_regressions(table, was_set, max_parents)
     return NetworkTable(score, table, was_set)
+
+
+def _imputing(score):
+    """Name models that impute missing values."""
+    if score == "mixed":
+        return 'use bayesstruct.models.gaussian_graphical(data, marginals="mixed"), which imputes them'
+    return "use bayesstruct.models.bayesian_network with the score 'bge' or 'bdeu', which imputes them"
 
 
 def _holds_numbers(data):

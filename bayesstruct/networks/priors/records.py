@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
+from bayesstruct.networks.kernels.mixed_layout import FAMILIES, MixedLayout
 
-__all__ = ["SCORES", "NetworkScore", "NetworkStates", "SetMask"]
+__all__ = ["SCORES", "MixedColumns", "NetworkScore", "NetworkStates", "SetMask"]
 
 #: Local scores of networks; results record their positions.
-SCORES = ("bge", "bdeu", "bde", "gaussian", "multinomial", "logistic")
+SCORES = ("bge", "bdeu", "bde", "gaussian", "multinomial", "logistic", "mixed")
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class NetworkScore(Recorded):
     kind : int
         Position in `SCORES`.
     size : float
-        Rows that the prior is worth, or the prior weight of each cell; 1 for scores without a prior.
+        Rows that the prior is worth, the prior weight of each cell, or the standard deviation of coefficients under
+        ``"mixed"``; 1 for scores without a prior.
     """
 
     kind: int = constant("network_score")
@@ -44,6 +46,27 @@ class NetworkStates(Recorded):
     """
 
     count: np.ndarray = constant("states", "node")
+
+
+@dataclass(frozen=True)
+class MixedColumns(Recorded):
+    """Families of the columns of a network of columns of several kinds.
+
+    Attributes
+    ----------
+    family : (d,) ndarray of int
+        Positions in :data:`bayesstruct.networks.kernels.mixed_layout.FAMILIES`.
+    count : (d,) ndarray of int
+        Number of states of each column, 0 for numbers.
+    """
+
+    family: np.ndarray = constant("column_family", "node")
+    count: np.ndarray = constant("column_states", "node")
+
+    def layout(self) -> MixedLayout:
+        """Return features and places of parameters of these columns."""
+        families = [FAMILIES[k] for k in self.family.astype(int)]
+        return MixedLayout(families, self.count.astype(int).tolist())
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,13 @@ from bayesstruct.graphs.posteriors.reading import read_dags
 from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
 from bayesstruct.graphs.tables.arcs import DAG_READERS, arc_table
-from bayesstruct.networks.priors.records import NetworkStates
+from bayesstruct.networks.priors.records import MixedColumns, NetworkStates
 from bayesstruct.networks.reading.effects_by_graph import (
     EffectDraws,
     GraphEffects,
     effects_by_graph,
 )
+from bayesstruct.networks.reading.mixed import is_mixed, mixed_effects
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["do", "is_gaussian", "is_network", "network_rows", "state_probabilities"]
 
 _DRAWS = 2000  # posterior draws of a discrete network that are used
+_MIXED_DRAWS = 1000  # of a network of columns of several kinds
 _CELLS = 1 << 18  # of tables over states, up to which probabilities are summed exactly
 _ROWS = 1000  # drawn for each posterior draw beyond
+_MIXED = "Bayesian networks of columns of several kinds"
 _ROUNDING = 1e-12  # differences of probabilities that are zero but for rounding
 
 
@@ -92,7 +95,8 @@ def do(
         the intervention and its interval; ``effect``, ``effect_low``, ``effect_high``, the difference from the
         expected value without; ``predicted_low``, ``predicted_high``, the interval of a single new
         observation. For a discrete network one row for each column and state: the same, ``mean`` being
-        the probability of the state, without the last two.
+        the probability of the state, without the last two. Under ``score="mixed"`` one row for each column of numbers, whose state is
+        empty, and for each state of the others.
 
     Raises
     ------
@@ -106,7 +110,8 @@ def do(
     over the states of the variables that a sum holds at a time have at most 262,144 cells, otherwise from 1,000
     rows for each draw, the same with and without the intervention, whose standard error, at most .016, widens
     the intervals. For a column that was set in every row the table has no information about its distribution without the
-    intervention, which is that of the prior; so is the difference from it.
+    intervention, which is that of the prior; so is the difference from it. Under ``score="mixed"`` means and probabilities are
+    averages over 512 rows of a quasi-random sequence for each of up to 1,000 draws, the same with and without the intervention.
 
     References
     ----------
@@ -128,7 +133,10 @@ def do(
     prob = interval_probability(ci_prob)
     setting = _checked(setting, names)
     rng = generator(random_seed)
-    effects = _gaussian if is_gaussian(posterior) else _discrete
+    if is_mixed(idata):
+        effects = _mixed
+    else:
+        effects = _gaussian if is_gaussian(posterior) else _discrete
     draws = effects(posterior, names, setting, rng)
     if by_graph is not False:
         return effects_by_graph(posterior, [*setting], draws, by_graph, prob)
@@ -144,6 +152,7 @@ def network_rows(idata: "xr.DataTree", setting: dict | None = None) -> NormalRow
     setting : dict, optional
         As in `do`.
     """
+    _refuse_mixed(idata, "predictions of empty values")
     posterior = read_dags(idata)
     setting = {} if setting is None else _checked(setting, posterior.variables)
     rows = _normal_rows if is_gaussian(posterior) else _state_rows
@@ -220,9 +229,9 @@ def _log_probabilities(dags, tables, levels, free, rows):
     return logs
 
 
-def _spread(draws):
-    """Positions of the draws of a discrete network that are used."""
-    return np.unique(np.linspace(0, draws - 1, _DRAWS).astype(int))
+def _spread(draws, most=_DRAWS):
+    """Positions of the draws that are used."""
+    return np.unique(np.linspace(0, draws - 1, most).astype(int))
 
 
 def _flat(posterior, name):
@@ -308,6 +317,38 @@ def _discrete(posterior, names, setting, rng):
     pairs = [(names[i], levels[i][s]) for i, s in index]
     labels = pd.MultiIndex.from_tuples(pairs, names=["node", "state"])
     return EffectDraws(labels, shares[1], effect, keep)
+
+
+def _mixed(posterior, names, setting, rng):
+    import pandas as pd
+
+    layout = MixedColumns.read(posterior.constants).layout()
+    levels = [()] * len(names)
+    if any(layout.states):
+        levels = StateLevels.coding(posterior.constants, names).levels
+    chosen = np.full(len(names), np.nan)
+    for name, value in setting.items():
+        i = names.index(name)
+        number = layout.is_number(i)
+        chosen[i] = _finite(name, value) if number else _state(name, value, levels[i])
+    keep = _spread(posterior.draws.sizes["chain"] * posterior.draws.sizes["draw"], _MIXED_DRAWS)
+    (before, after), single, entries = mixed_effects(posterior, chosen, keep, rng)
+    effect = after - before
+    effect[np.abs(effect) < _ROUNDING] = 0.0
+    pairs = [(names[i], levels[i][s] if s >= 0 else "") for i, s in entries]
+    index = pd.MultiIndex.from_tuples(pairs, names=["node", "state"])
+    own = np.array([i for i, _ in entries])
+    single = np.where([s < 0 for _, s in entries], single[:, own], np.nan)
+    return EffectDraws(index, after, effect, keep, single)
+
+
+def _refuse_mixed(idata, what):
+    """Raise for results of networks of columns of several kinds."""
+    if is_mixed(idata):
+        raise ValueError(
+            f'{what} are not known for networks of columns of several kinds (score="mixed"); bs.do(idata, {{column: value}}) has the '
+            "distributions of columns where others are set, and pm.sample_posterior_predictive draws rows"
+        )
 
 
 def _state(name, state, levels):
@@ -407,5 +448,12 @@ register_summary(
     ("do", "predict", "predictability", "independence_check", *DAG_READERS),
     before="directed acyclic graphs",
 )
-register_figure(plot_graph, "Bayesian networks")
+register_summary(
+    _MIXED,
+    is_mixed,
+    arc_table,
+    ("do", "coefficients", *DAG_READERS),
+    before="Bayesian networks",
+)
+register_figure(plot_graph, "Bayesian networks", _MIXED)
 register_prediction("Bayesian networks", is_network, network_rows, "setting")

@@ -118,7 +118,9 @@ def _log_dirichlet(counts, weight):
 
 
 def _is_known(idata) -> bool:
-    return is_network(idata) and NetworkScore.is_in(idata)
+    if not (is_network(idata) and NetworkScore.is_in(idata)):
+        return False
+    return SCORES[int(NetworkScore.read(idata).kind)] != "mixed"
 
 
 register_limits("Bayesian networks", _is_known, network_limits)

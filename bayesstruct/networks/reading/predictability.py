@@ -17,6 +17,7 @@ from bayesstruct.graphs.posteriors.reading import read_dags
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
 from bayesstruct.networks.reading.conditionals import drawn_networks
 from bayesstruct.networks.reading.effects import is_gaussian, is_network
+from bayesstruct.networks.reading.mixed import is_mixed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,6 +27,11 @@ __all__: list[str] = []
 
 def _predicted(idata: "xr.DataTree", draws: int) -> tuple[list[Predicted], list[str]]:
     posterior = read_dags(idata)
+    if is_mixed(idata):
+        raise ValueError(
+            'how well columns are predicted is not known for networks of columns of several kinds (score="mixed"); az.loo(idata) judges '
+            "the rows after pm.compute_log_likelihood(idata)"
+        )
     of = _of_numbers if is_gaussian(posterior) else _of_states
     return of(idata, posterior, chosen_draws(posterior.draws, draws))
 

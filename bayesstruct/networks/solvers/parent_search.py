@@ -69,7 +69,7 @@ def _tables(problem, size, graphs):
     candidates = _first_candidates(problem, size, graphs)
     tables = parent_tables(problem, None, candidates)
     for _ in range(_ROUNDS):
-        if not _grow(candidates, _arcs_in_use(tables)):
+        if not _grow(candidates, _arcs_in_use(tables), _most_candidates(problem)):
             break
         tables = parent_tables(problem, None, candidates, known=tables)
     return tables
@@ -187,13 +187,18 @@ def _arcs_in_use(tables):
     return best | (share > _IN_USE)
 
 
-def _grow(candidates, used):
+def _most_candidates(problem):
+    """Maximum number of candidates of a variable; scores that take long bound it themselves."""
+    return getattr(problem.score, "most_candidates", _MOST)
+
+
+def _grow(candidates, used, most=_MOST):
     """Add parents in use to the candidates, up to the maximum number; whether any was added."""
     d, added = len(candidates), False
     for child, own in enumerate(candidates):
         for parent in np.flatnonzero(used[:, child]):
             cells = sum(d << len(c) for c in candidates)
-            if parent not in own and len(own) < _MOST and cells < _CELLS:
+            if parent not in own and len(own) < most and cells < _CELLS:
                 own.append(int(parent))
                 added = True
     return added

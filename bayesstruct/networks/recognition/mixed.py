@@ -1,0 +1,99 @@
+"""Recognise a Bayesian network of columns of several kinds in a model."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.core.expressions import Expressions
+from bayesstruct.core.missing import observed_values
+from bayesstruct.core.recognition import (
+    NotRecognized,
+    is_op,
+    unpadded_parameters,
+)
+from bayesstruct.networks.kernels.mixed_layout import MixedLayout
+from bayesstruct.networks.priors.mixed_networks import MixedNetworkRV, MixedParametersRV
+from bayesstruct.networks.recognition.network import dependents
+
+if TYPE_CHECKING:
+    from pymc import Model
+    from pytensor.tensor import TensorVariable
+
+    from bayesstruct.networks.kernels.scores.mixed import MixedScore
+
+__all__ = ["RecognizedMixture", "mixed_network_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class RecognizedMixture:
+    """Part of a model that is a Bayesian network of columns of several kinds.
+
+    Attributes
+    ----------
+    dag, parameters, rows : TensorVariable
+        The graph, the parameters given it, and the observed table.
+    layout : MixedLayout
+    deviation : float
+        Standard deviation of the prior of coefficients.
+    z : (n, d) ndarray of float
+        Table of standardised numbers, and states.
+    was_set : (n, d) ndarray of bool
+    """
+
+    dag: "TensorVariable"
+    parameters: "TensorVariable"
+    rows: "TensorVariable"
+    layout: MixedLayout
+    deviation: float
+    z: np.ndarray
+    was_set: np.ndarray
+
+    def score(self) -> "MixedScore":
+        """Local scores of the table."""
+        from bayesstruct.networks.kernels.scores.mixed import MixedScore
+
+        layout, options = self.layout, {"scale": self.deviation, "interventions": self.was_set}
+        return MixedScore(self.z, layout.families, layout.states, **options)
+
+
+def mixed_network_of(model: "Model", dag: "TensorVariable") -> RecognizedMixture:
+    """Recognise the network around a graph, and read its table.
+
+    Raises
+    ------
+    NotRecognized
+        Says which part of the model is not that of such a network.
+    """
+    if dag not in model.free_RVs:
+        raise NotRecognized(f"{dag.name!r} is observed")
+    family = dependents(model, dag)
+    vector = _only(family, MixedParametersRV, "vectors of parameters")
+    rows = _only(family, MixedNetworkRV, "tables")
+    if strange := [rv.name for rv in family if rv not in (vector, rows)]:
+        raise NotRecognized(f"{', '.join(map(repr, strange))} depends on {dag.name!r}")
+    if rows not in model.observed_RVs:
+        raise NotRecognized(f"{rows.name!r} is not observed")
+    if vector not in model.free_RVs:
+        raise NotRecognized(f"{vector.name!r} is observed")
+    if model.rvs_to_transforms.get(vector) is not None:
+        raise NotRecognized(f"{vector.name!r} has a transform")
+    graph, deviation = unpadded_parameters(vector)
+    of_rows, used, *units = unpadded_parameters(rows)
+    layout = vector.owner.op.layout
+    if graph is not dag or of_rows is not dag or used is not vector or rows.owner.op.layout != layout:
+        raise NotRecognized(f"the parameters of {rows.name!r} are not linked as in a network")
+    tensors = [deviation, *units, observed_values(model, rows)]
+    values = Expressions(model, tensors)(model.initial_point())
+    deviation, location, scale, setting, x = (np.asarray(v, float) for v in values)
+    was_set = ~np.isnan(np.broadcast_to(setting, x.shape))
+    return RecognizedMixture(
+        dag, vector, rows, layout, float(deviation), (x - location) / scale, was_set
+    )
+
+
+def _only(family, kind, plural):
+    found = [rv for rv in family if is_op(rv, kind)]
+    if len(found) != 1:
+        raise NotRecognized(f"there are {len(found)} {plural} of its network, not one")
+    return found[0]
