@@ -16,6 +16,7 @@ import typer
 from bayesstruct.app import folder as cli_folder
 from bayesstruct.app.build import build
 from bayesstruct.app.choice import choose
+from bayesstruct.app.digits import same_digits
 from bayesstruct.app.folder import InputError, Job
 from bayesstruct.app.intake import (
     BUNDLED,
@@ -206,7 +207,7 @@ def run(
     job = cli_folder.read(folder)
     _say_plan(folder, job)
     # Matrices of a few hundred rows gain nothing from BLAS threads, which fight with the workers.
-    with threadpool_limits(limits=1), _same_digits(), _notes_to([], job.options, show=True):
+    with threadpool_limits(limits=1), same_digits(), _notes_to([], job.options, show=True):
         if model is None:
             model = _model(job)
         idata = _sample(job, model, folder, cores, show)
@@ -215,19 +216,6 @@ def run(
     if partial:
         _say(f"Interrupted; to continue: bayesstruct learn --resume {shlex.quote(str(folder))}")
     return partial
-
-
-@contextlib.contextmanager
-def _same_digits() -> Iterator[None]:
-    """Let PyTensor compile sums in the order in which they are written.
-
-    With its default the last digits depend on whether machine code was compiled or loaded, and a run that was
-    repeated, or continued, could have other draws.
-    """
-    import pytensor
-
-    with pytensor.config.change_flags(numba__fastmath=False):
-        yield
 
 
 def _sample(job: Job, model, folder: Path, cores, show):
