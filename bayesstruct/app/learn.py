@@ -7,7 +7,6 @@ import shlex
 import sys
 import warnings
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
