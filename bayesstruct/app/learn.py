@@ -14,7 +14,7 @@ import typer
 
 from bayesstruct.app import folder as cli_folder
 from bayesstruct.app.build import build
-from bayesstruct.app.choice import choose
+from bayesstruct.app.choice import MANY_COLUMNS, choose, prefer_for_many
 from bayesstruct.app.digits import same_digits
 from bayesstruct.app.folder import InputError, Job
 from bayesstruct.app.intake import (
@@ -112,8 +112,16 @@ def _job(table: Path | None, options: dict) -> Job:
     frame = take_interventions(read_file(table, options) if frame is None else frame, own)
     frame, options["log"] = table_of_model(frame, options)
     frame = cli_folder.as_stored(frame)
+    if "prior" not in dict(options["given"]) and _has_many_columns(options, own, frame):
+        warn(prefer_for_many(frame.shape[1]))
     options |= {"digest": cli_folder.digest(frame), "notes": [], "versions": _versions()}
     return Job(options, frame)
+
+
+def _has_many_columns(options: dict, own: dict, frame) -> bool:
+    """Whether a model that was named draws a large matrix of normal columns with its default prior."""
+    plain = not {"marginals", "covariates"} & {*own}
+    return options["model"] == "gaussian_graphical" and plain and frame.shape[1] >= MANY_COLUMNS
 
 
 def _choose(table, options):
