@@ -28,7 +28,7 @@ from bayesstruct.models.options import OPTIONS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Choice", "choose", "kind_of"]
+__all__ = ["MANY_COLUMNS", "Choice", "choose", "kind_of", "prefer_for_many"]
 
 #: Whole numbers with at most so many different values are taken for answers on a scale.
 _SCALE = 10
@@ -44,6 +44,11 @@ _SERIES = frozenset(
 )
 _SHORTEST = 3  # rows of a series
 _DISCRETE = ("score", "bdeu")
+#: Columns from which the default prior of Gaussian graphs, which draws all elements of a matrix, needs minutes and often more draws than
+#: a run has; the graph alone is then drawn in seconds, if sparse graphs are expected.
+MANY_COLUMNS = 150
+_NEIGHBOURS = 2  # expected neighbours of a column in a sparse graph
+_OF_GRAPHS = frozenset({"edge_probability", "required", "forbidden", "row_counts"})
 #: Models for each kind of table, and the options that they need for it; the plainest first.
 _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
     "numbers": (
@@ -119,6 +124,8 @@ class Choice:
         Columns that may be the times of the rows, though not in this order.
     others : list of (str, list of (str, str))
         Other models that fit, with their options; those that need another one have it with a word in capitals.
+    many : bool
+        Whether a prior for many columns was chosen.
     """
 
     kind: str
@@ -129,6 +136,7 @@ class Choice:
     labels: dict[str, list[str]]
     clocks: list[str]
     others: list[tuple[str, list[tuple[str, str]]]]
+    many: bool = False
 
     def lines(self, options: Mapping) -> list[str]:
         """Say what was chosen, and name the commands of the others.
@@ -142,6 +150,8 @@ class Choice:
         what = f"columns: {held}" if held else f"a table of {self.kind}"
         dropped = [*options["drop"], *filter(None, [self.time])]
         words = " ".join(["--model", self.model, *_words(self.given)])
+        if self.many:
+            words += " (many columns: the graph alone, expected to be sparse)"
         if self.time:
             what += f"; rows in the order of {self.time!r}, a series"
             words += f" --drop {shlex.quote(self.time)}"
@@ -162,14 +172,15 @@ class Choice:
         return lines
 
     def remarks(self, columns: Sequence[str]) -> list[str]:
-        """Say which columns count as variables and may be labels of rows.
+        """Say which columns count as variables and may be labels of rows, and what was chosen since there are many.
 
         Parameters
         ----------
         columns : sequence of str
             Those that were named to be used, of which nothing has to be said.
         """
-        return [
+        many = [_chose_for_many(sum(self.counts.values()))] if self.many else []
+        return many + [
             f"column {name!r} counts as one more variable: if it names the {' or the '.join(options)} of each row, add "
             f"{' or '.join(f'--{option} {shlex.quote(name)}' for option in options)}; if it is not to be used, --drop {shlex.quote(name)}"
             for name, options in self.labels.items()
@@ -242,6 +253,8 @@ def choose(
             f"no model for a table of {kind} runs with {flags}: name one with --model ({fit}), or leave an option out"
         )
     model, own = ready[0]
+    sparse = _sparse_options(model, own, counts, sum(counts.values()))
+    own = [*own, *sparse]
     others = [
         (name, [*rest, *_needed(name, rest, one_series=kind == "series")])
         for name, rest in fitting
@@ -257,7 +270,50 @@ def choose(
         for name, own in others
         if not (labels and {("group", "COLUMN"), ("series", "COLUMN")} & {*own})
     ]
-    return Choice(kind, counts, model, own, time, labels, clocks, others)
+    if sparse:
+        others = [(model, [*given, ("prior", "spike_slab")]), *others]
+    return Choice(kind, counts, model, own, time, labels, clocks, others, many=bool(sparse))
+
+
+def _sparse_options(model, own, counts, p) -> list[tuple[str, str]]:
+    """Options by which a Gaussian graph of many columns is drawn alone, unless options were given that ask for more."""
+    names = {name for name, _ in own}
+    if model != "gaussian_graphical" or p < MANY_COLUMNS or not names <= _OF_GRAPHS:
+        return []
+    return [("prior", "pseudo_likelihood"), *_sparse_graphs(p)[: "edge_probability" not in names]]
+
+
+def _sparse_graphs(p: int) -> list[tuple[str, str]]:
+    return [("edge_probability", f"{_NEIGHBOURS / p:.2g}")]
+
+
+def _chose_for_many(p: int) -> str:
+    """Say what was chosen since columns are many, and what would have been chosen otherwise.
+
+    Parameters
+    ----------
+    p : int
+        Number of columns.
+    """
+    return (
+        f"for {p} columns the prior pseudo_likelihood was chosen, which draws the graph alone, without partial correlations: --prior spike_slab draws "
+        f"all {p * (p + 1) // 2:,} elements of the matrix, which takes many times longer, and more draws"
+    )
+
+
+def prefer_for_many(p: int) -> str:
+    """Say which prior serves many columns better than the default one.
+
+    Parameters
+    ----------
+    p : int
+        Number of columns.
+    """
+    words = " ".join(_words([("prior", "pseudo_likelihood"), *_sparse_graphs(p)]))
+    return (
+        f"the prior spike_slab draws all {p * (p + 1) // 2:,} elements of the matrix of {p} columns, which may take minutes and more draws "
+        f"than usual: {words} draws the graph alone, in a small part of the time, without partial correlations"
+    )
 
 
 def _first_choice(frame, given, models) -> tuple[str, list[tuple[str, str]]] | None:

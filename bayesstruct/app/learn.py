@@ -7,7 +7,6 @@ import shlex
 import sys
 import warnings
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,8 @@ import typer
 
 from bayesstruct.app import folder as cli_folder
 from bayesstruct.app.build import build
-from bayesstruct.app.choice import choose
+from bayesstruct.app.choice import MANY_COLUMNS, choose, prefer_for_many
+from bayesstruct.app.digits import same_digits
 from bayesstruct.app.folder import InputError, Job
 from bayesstruct.app.intake import (
     BUNDLED,
@@ -112,8 +112,16 @@ def _job(table: Path | None, options: dict) -> Job:
     frame = take_interventions(read_file(table, options) if frame is None else frame, own)
     frame, options["log"] = table_of_model(frame, options)
     frame = cli_folder.as_stored(frame)
+    if "prior" not in dict(options["given"]) and _has_many_columns(options, own, frame):
+        warn(prefer_for_many(frame.shape[1]))
     options |= {"digest": cli_folder.digest(frame), "notes": [], "versions": _versions()}
     return Job(options, frame)
+
+
+def _has_many_columns(options: dict, own: dict, frame) -> bool:
+    """Whether a model that was named draws a large matrix of normal columns with its default prior."""
+    plain = not {"marginals", "covariates"} & {*own}
+    return options["model"] == "gaussian_graphical" and plain and frame.shape[1] >= MANY_COLUMNS
 
 
 def _choose(table, options):
@@ -206,7 +214,7 @@ def run(
     job = cli_folder.read(folder)
     _say_plan(folder, job)
     # Matrices of a few hundred rows gain nothing from BLAS threads, which fight with the workers.
-    with threadpool_limits(limits=1), _same_digits(), _notes_to([], job.options, show=True):
+    with threadpool_limits(limits=1), same_digits(), _notes_to([], job.options, show=True):
         if model is None:
             model = _model(job)
         idata = _sample(job, model, folder, cores, show)
@@ -215,19 +223,6 @@ def run(
     if partial:
         _say(f"Interrupted; to continue: bayesstruct learn --resume {shlex.quote(str(folder))}")
     return partial
-
-
-@contextlib.contextmanager
-def _same_digits() -> Iterator[None]:
-    """Let PyTensor compile sums in the order in which they are written.
-
-    With its default the last digits depend on whether machine code was compiled or loaded, and a run that was
-    repeated, or continued, could have other draws.
-    """
-    import pytensor
-
-    with pytensor.config.change_flags(numba__fastmath=False):
-        yield
 
 
 def _sample(job: Job, model, folder: Path, cores, show):

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
 
-__all__ = ["Check", "Row", "check"]
+__all__ = ["Check", "Row", "check", "check_and_read"]
 
 MAX_R_HAT = 1.01
 #: Share of runs whose independent draws may exceed the limit of R-hat that is set for noise.
@@ -191,16 +192,36 @@ def check(idata: "xr.DataTree") -> Check:
     >>> result = check(idata)  # doctest: +SKIP
     >>> assert result.ok, result  # doctest: +SKIP
     """
+    return check_and_read(idata)[0]
+
+
+def check_and_read(idata: "xr.DataTree") -> tuple[Check, "GraphPosterior | None"]:
+    """Check a result, and return also the graphs that were read, which remember their diagnostics.
+
+    Parameters and errors are those of `check`.
+
+    Returns
+    -------
+    Check
+    EdgePosterior, ArcPosterior or DagPosterior, or None
+        None for a result that is not followed by its graphs.
+    """
     if (followed := followed_of(idata)) is not None:
         draws = idata["posterior"].to_dataset()
         given = parameters(draws, followed.labelled(draws))
         parts = (*followed.quantities(draws), *given)
         rows = [_variable_row(name, values) for name, values in parts]
-        return Check([*rows, *_divergences(idata)])
+        return Check([*rows, *_divergences(idata)]), None
     if has_no_graph(idata):
         plain = plain_quantities(idata["posterior"].to_dataset())
-        return Check([*(_variable_row(name, v) for name, v in plain), *_divergences(idata)])
+        rows = [_variable_row(name, values) for name, values in plain]
+        return Check([*rows, *_divergences(idata)]), None
     posterior = read(idata)
+    return _check_graphs(idata, posterior), posterior
+
+
+def _check_graphs(idata, posterior) -> Check:
+    """Check the graphs of a result, and its other variables."""
     what = posterior.line
     known = *other_forms(posterior), *labelled_blocks(posterior.draws)
     mixing = posterior.indicator_ess(), posterior.indicator_rhat()

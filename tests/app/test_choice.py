@@ -131,6 +131,29 @@ def test_the_others_are_named_with_their_commands():
     assert "--model dp_glm --response COLUMN" in numbers
 
 
+def test_of_many_columns_the_graph_alone_is_drawn():
+    few, many = (pd.DataFrame(RNG.normal(size=(4, p))).add_prefix("g") for p in (149, 150))
+    sparse = [("prior", "pseudo_likelihood"), ("edge_probability", "0.013")]
+    assert choose(few, []).given == [] and not choose(few, []).remarks([])
+    choice = choose(many, [])
+    assert (choice.model, choice.given) == ("gaussian_graphical", sparse)
+    first = choice.lines(PLAIN)[0]
+    assert (
+        "--prior pseudo_likelihood --edge-probability 0.013 (many columns: the graph alone" in first
+    )
+    assert choice.others[0] == ("gaussian_graphical", [("prior", "spike_slab")])
+    assert read_options(choice.model, choice.given)["edge_probability"] == 0.013
+    (remark,) = choice.remarks([])
+    assert "--prior spike_slab draws all 11,325 elements" in remark
+    # What was asked for stays.
+    assert choose(many, [("edge_probability", "0.1")]).given == [
+        ("edge_probability", "0.1"),
+        sparse[0],
+    ]
+    for name, word in (("prior", "laplace"), ("marginals", "rank"), ("standardize", "no")):
+        assert choose(many, [(name, word)]).given == [(name, word)]
+
+
 def test_a_column_of_text_among_numbers_may_be_a_group():
     choice = choose(NUMBERS.join(WORDS["u"]), [])
     (remark,) = choice.remarks([])

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+from dataclasses import replace
+
 import arviz as az
 import networkx as nx
 import numpy as np
@@ -321,18 +323,27 @@ def test_compile_goes_on_after_a_model_that_fails(monkeypatch):
 
 @pytest.mark.chain
 def test_compile_makes_all_first_calls_of_a_model_with_each_prior(monkeypatch, caplog):
-    called = []
+    called, fast = [], []
+
+    def noted(name, function):
+        def call(*args, **kwargs):
+            called.append(name)
+            fast.append(bool(pytensor.config.numba__fastmath))
+            return function(*args, **kwargs)
+
+        return call
+
     for name in ("sample", "sample_posterior_predictive", "compute_log_likelihood"):
-        function = getattr(pm, name)
-        monkeypatch.setattr(
-            pm, name, lambda *a, f=function, n=name, **k: (called.append(n), f(*a, **k))[1]
-        )
+        monkeypatch.setattr(pm, name, noted(name, getattr(pm, name)))
+    two = replace(MODELS["gaussian_graphical"], priors=("laplace", "pseudo_likelihood"))
+    monkeypatch.setitem(cli_compile.MODELS, "gaussian_graphical", two)
     result = command("compile", "gaussian_graphical", "--no-progress")
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
     first = ["sample", "sample_posterior_predictive", "compute_log_likelihood"]
-    # Graphs alone, the last prior, have no predictive rows.
-    assert called == [*first * 4, "sample", "compute_log_likelihood"]
+    # As in Python and as the command line does; graphs alone, the last prior, have no predictive rows.
+    assert called == [*first * 2, *["sample", "compute_log_likelihood"] * 2]
+    assert fast == [True] * 3 + [False] * 3 + [True] * 2 + [False] * 2
     assert not caplog.records
 
 

@@ -86,10 +86,10 @@ def write(folder: Path, job: "Job", idata, model: Any = None, *, partial: bool =
     -------
     Summary
     """
-    from bayesstruct.modes.check import check
+    from bayesstruct.modes.check import check_and_read
 
     idata.to_netcdf(folder / _POSTERIOR, engine="h5netcdf")
-    result = Result(idata, job, model, check(idata))
+    result = Result(idata, job, model, *check_and_read(idata))
     found = [*findings(result, PARTS)]
     for finding in found:
         finding.table.to_csv(folder / finding.part.file, index=finding.part.index)

@@ -481,7 +481,7 @@ CONNECTIONS = Part(
 def _arcs(result: Result) -> "pd.DataFrame":
     from bayesstruct.graphs.tables.arcs import arc_table
 
-    return _with_limits(with_evidence(arc_table(result.idata)), result, "a connection")
+    return _with_limits(with_evidence(arc_table(result.read)), result, "a connection")
 
 
 def _arc_cells(table: "pd.DataFrame") -> dict[str, list[str]]:

@@ -61,12 +61,15 @@ class Result:
     model : pymc.Model or None
     check : Check
         Convergence.
+    checked : GraphPosterior, optional
+        Graphs that the check has read, whose diagnostics are not computed again.
     """
 
     idata: Any
     job: "Job"
     model: Any
     check: "Check"
+    checked: Any = None
 
     @cached_property
     def drawn(self) -> set[str]:
@@ -98,7 +101,12 @@ class Result:
             from bayesstruct.neighbourhoods.reading.symmetrize import symmetrize
 
             return read_graphs(symmetrize(self.idata, "and"))
-        return read_graphs(self.idata)
+        return read_graphs(self.read)
+
+    @property
+    def read(self) -> Any:
+        """The graphs that the check has read, or else the result: what readers of graphs take."""
+        return self.idata if self.checked is None else self.checked
 
     @cached_property
     def states(self) -> "pd.DataFrame":

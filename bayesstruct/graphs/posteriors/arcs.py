@@ -66,11 +66,15 @@ class ArcPosterior(GraphPosterior):
 
     def indicator_ess(self) -> np.ndarray:
         """Effective sample size of each indicator; NaN for the hardly visited of very many."""
-        return self._in_blocks(indicator_ess)
+        return self._diagnostics[0]
 
     def indicator_rhat(self) -> np.ndarray:
         """R-hat of each indicator; NaN for the hardly visited of very many."""
-        return self._in_blocks(indicator_rhat)
+        return self._diagnostics[1]
+
+    @cached_property
+    def _diagnostics(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._in_blocks(indicator_ess), self._in_blocks(indicator_rhat)
 
     def _in_blocks(self, diagnose: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Diagnose indicators in blocks: floats of all would not fit."""

@@ -313,12 +313,14 @@ def test_wrong_t_rows_are_noticed(wrong, full, monkeypatch):
             "draw_degrees",
             lambda rng, old, q, p, *prior: right(rng, old, q, p - 1, *prior),
         )
-    else:  # the prior of the weights instead of their posterior
+    else:
+        # Weights that are too small. With half of the quadratic form, weights that are too large, there would be no joint
+        # distribution to compare: each scatter is too large, matrices shrink from draw to draw and end as zero.
         right_weights = StudentRows.draw_weights
         monkeypatch.setattr(
             StudentRows,
             "draw_weights",
-            lambda self, rng, q, nu: right_weights(self, rng, 0.5 * q, nu),
+            lambda self, rng, q, nu: right_weights(self, rng, 2.0 * q, nu),
         )
     with pytest.raises(AssertionError, match="worst z"):
         StudentJoint("laplace").check(30_000 if full else 1_500)
