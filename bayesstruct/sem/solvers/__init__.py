@@ -1,0 +1,1 @@
+"""Point estimates of linear structural equations: orders, graphs and weights."""
