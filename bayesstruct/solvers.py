@@ -32,6 +32,7 @@ from bayesstruct.precision.solvers.structured import (
     locally_constant_graphical_lasso,
     node_selection_graphical_lasso,
 )
+from bayesstruct.sem.solvers.direct_lingam import DirectLiNGAM, direct_lingam
 from bayesstruct.sparse.solvers import optimizers
 from bayesstruct.sparse.solvers.selection import (
     bayesian_information_criterion,
@@ -46,6 +47,7 @@ __all__ = [
     "DAGSearchSolution",
     "DAGSolution",
     "LatentFeatures",
+    "DirectLiNGAM",
     "MultiTaskSolution",
     "NeighbourhoodSolution",
     "PairwiseMRFSolution",
@@ -61,6 +63,7 @@ __all__ = [
     "covariance_selection",
     "cross_validate",
     "dag_search",
+    "direct_lingam",
     "graphical_lasso",
     "graphical_lasso_gap",
     "graphical_lasso_path",
