@@ -1,12 +1,12 @@
-"""Kernel mutual information of two columns: low-rank Gram matrices and the kernel generalised variance.
+r"""Kernel mutual information of two columns: low-rank Gram matrices and the kernel generalised variance.
 
-With the centred Gram matrices K of n values and :math:`c = n \\kappa / 2`, and regularised correlation operators
+With the centred Gram matrices K of n values and :math:`c = n \kappa / 2`, and regularised correlation operators
 :math:`R = K (K + c I)^{-1}`,
 
 .. math::
 
-    I = -\\tfrac12 \\log \\frac{\\det \\begin{pmatrix} (K_1 + cI)^2 & K_1 K_2 \\\\ K_2 K_1 & (K_2 + cI)^2 \\end{pmatrix}}
-    {\\det (K_1 + cI)^2 \\det (K_2 + cI)^2} = -\\tfrac12 \\log \\det (I - R_1^2 R_2^2),
+    I = -\tfrac12 \log \frac{\det \begin{pmatrix} (K_1 + cI)^2 & K_1 K_2 \\ K_2 K_1 & (K_2 + cI)^2 \end{pmatrix}}
+    {\det (K_1 + cI)^2 \det (K_2 + cI)^2} = -\tfrac12 \log \det (I - R_1^2 R_2^2),
 
 which for factors :math:`K = G G'` of few columns is a determinant of that size.
 """

@@ -61,10 +61,11 @@ def causal_order(
     left, order, dependence = np.arange(len(rows)), [], []
     while len(left):
         among = np.ix_(left, left)
-        path, no_path = knowledge.path[among], knowledge.no_path[among]
-        best, value = _known_first(path, no_path)
+        no_path = knowledge.no_path[among]
+        candidate = ~knowledge.before[among].any(axis=0)
+        best, value = _known_first(candidate, no_path)
         if best is None:
-            best, value = finder(rows, left, ~path.any(axis=0), no_path)
+            best, value = finder(rows, left, candidate, no_path)
         order.append(int(left[best]))
         dependence.append(value)
         rows, left = _without(rows, left, best, no_path[best])
@@ -77,17 +78,16 @@ def standardised(rows: np.ndarray) -> np.ndarray:
     return rows / np.sqrt((rows**2).mean(axis=1, keepdims=True))
 
 
-def _known_first(path, no_path):
-    """A variable that is known to be a first cause, or the only one that can be, else None."""
-    first = (no_path | np.eye(len(no_path), dtype=bool)).all(axis=0)
-    if first.any():
-        return int(first.argmax()), 0.0
-    candidates = np.flatnonzero(~path.any(axis=0))
-    return (int(candidates[0]), 0.0) if len(candidates) == 1 else (None, 0.0)
+def _known_first(candidate, no_path):
+    """Return a candidate that is known to be a first cause, or the only candidate, else None; and 0."""
+    known = candidate & (no_path | np.eye(len(no_path), dtype=bool)).all(axis=0)
+    if known.any() or candidate.sum() == 1:
+        return int((known if known.any() else candidate).argmax()), 0.0
+    return None, 0.0
 
 
 def _without(rows, left, best, unaffected):
-    """Residuals of all other variables; those that the variable has no path to stay as they are."""
+    """Return residuals of all other variables; those that the variable has no path to stay as they are."""
     cause = rows[best]
     slope = np.where(unaffected, 0.0, rows @ cause / len(cause))
     keep = np.arange(len(left)) != best

@@ -162,7 +162,8 @@ def direct_lingam(
     comparisons. Columns are standardised before each comparison, so that the order does not depend on units.
 
     The estimate is one order without its uncertainty. A column that is known to be a first cause
-    is taken without a comparison.
+    is taken without a comparison. Where it is known that there is no path there is no arc; if the table
+    contradicts that, paths over other columns may remain, as in the source.
 
     References
     ----------

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.data.errors import TableError, listing
+from bayesstruct.data.errors import TableError
 from bayesstruct.data.labels import aligned
 from bayesstruct.networks.data.arcs import parent_prior
 
@@ -28,12 +28,15 @@ class Knowledge:
     ----------
     path, no_path : (d, d) bool arrays
         Whether it is known that there is a directed path, or none.
+    before : (d, d) bool array
+        Which variables come earlier in the order: those with a path, and those of earlier tiers.
     allowed, required : (d, d) bool arrays
         Arcs.
     """
 
     path: np.ndarray
     no_path: np.ndarray
+    before: np.ndarray
     allowed: np.ndarray
     required: np.ndarray
 
@@ -66,7 +69,7 @@ def read_knowledge(
         If the matrix has another shape or other entries.
     """
     arcs = parent_prior(names, required=required, forbidden=forbidden, tiers=tiers)
-    d = len(names)
+    along = parent_prior(names, tiers=tiers).allowed
     path, no_path = arcs.required.copy(), ~_closure(arcs.allowed)
     if prior_knowledge is not None:
         known = _matrix(prior_knowledge, names).T
@@ -85,8 +88,8 @@ def read_knowledge(
             f"it follows from what is known that there is a path {cause} -> ... -> {effect}, and that there is "
             "none: look at `prior_knowledge`, `required`, `forbidden` and `tiers` for these columns"
         )
-    allowed = arcs.allowed & ~no_path & ~np.eye(d, dtype=bool)
-    return Knowledge(path, no_path, allowed, arcs.required)
+    before = path | (along & ~along.T)
+    return Knowledge(path, no_path, before, arcs.allowed & ~no_path, arcs.required)
 
 
 def _matrix(values, names):
@@ -102,7 +105,7 @@ def _matrix(values, names):
         wrong = [value for value in matrix[off].tolist() if value not in _KNOWN]
         raise ValueError(
             "`prior_knowledge` has 1 for a path, 0 for none and -1 where nothing is known; it also has "
-            f"{listing(sorted({str(value) for value in wrong}))}"
+            f"{', '.join(dict.fromkeys(map(str, wrong)))}"
         )
     return np.where(off, matrix, -1)
 
@@ -118,7 +121,7 @@ def _closure(arcs):
 
 
 def _cycle(path):
-    """A cycle, its first member again at the end; empty if there is none."""
+    """Return a cycle, its first member again at the end; empty if there is none."""
     import networkx as nx
 
     graph = nx.from_numpy_array(path, create_using=nx.DiGraph)
@@ -130,7 +133,7 @@ def _cycle(path):
 
 
 def _consequences(path, no_path):
-    """What follows from known paths and known absences of paths."""
+    """Return what follows from known paths and known absences of paths."""
     path = _closure(path)
     forward = path.astype(np.int64)
     while True:

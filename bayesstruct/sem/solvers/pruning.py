@@ -123,7 +123,9 @@ def _path(gram, pool, child, keep, factor, reference=None):
         rates = np.where(keep, 0.0, rate)
         model = GramModel(Q, slope + Q @ v)
         v = minimise_quadratic(model, v, rates, rates, _TOL * largest, _violation(rates))
-        v[keep & (v == 0)] = np.finfo(float).tiny  # a required parent is one, whatever its coefficient
+        v[keep & (v == 0)] = np.finfo(
+            float
+        ).tiny  # a required parent is one, whatever its coefficient
         out.append(v)
     return out
 
