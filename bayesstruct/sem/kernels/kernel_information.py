@@ -21,7 +21,14 @@ from scipy.linalg import solve_triangular
 
 from bayesstruct.core.jit import fused_kernel
 
-__all__ = ["MOST", "KernelFactor", "kernel_factor", "kernel_information", "kernel_settings"]
+__all__ = [
+    "MOST",
+    "KernelFactor",
+    "incomplete_cholesky",
+    "kernel_factor",
+    "kernel_information",
+    "kernel_settings",
+]
 
 #: Largest rank of a factor.
 MOST = 100

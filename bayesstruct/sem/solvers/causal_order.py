@@ -56,8 +56,7 @@ def causal_order(
         Make all comparisons, also those that cannot change the order.
     """
     rows = standardised(np.ascontiguousarray(z.T))
-    find = {"kernel": _ByKernel, "likelihood_ratio": _ByRatio, "entropy": _ByEntropy}[measure]
-    finder = find(len(rows), complete)
+    finder = _finder(measure, len(rows), complete)
     left, order, dependence = np.arange(len(rows)), [], []
     while len(left):
         among = np.ix_(left, left)
@@ -95,10 +94,17 @@ def _without(rows, left, best, unaffected):
     return standardised(rest) if len(rest) else rest, left[keep]
 
 
+def _finder(measure, d, complete):
+    """Return what finds the first cause among the variables that are left."""
+    if measure == "likelihood_ratio":
+        return _ByRatio()
+    return _ByEntropy(d, complete) if measure == "entropy" else _ByKernel(d, complete)
+
+
 class _ByRatio:
     """First cause by likelihood ratios to first order."""
 
-    def __init__(self, d, complete):
+    def __init__(self):
         self.evaluations = 0
 
     def __call__(self, rows, left, candidate, no_path):
