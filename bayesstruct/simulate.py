@@ -13,6 +13,7 @@ from bayesstruct.precision.simulate import (
     gaussian_graphical,
     grouped_gaussian_graphical,
 )
+from bayesstruct.sem.simulate import LinearSEMSimulation, linear_sem
 from bayesstruct.series.simulate import SwitchingSimulation, markov_transitions
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "HiddenCauseSimulation",
     "IsingSimulation",
     "LatentFeatureSimulation",
+    "LinearSEMSimulation",
     "LinkSimulation",
     "MixtureSimulation",
     "PairwiseMRFSimulation",
@@ -33,6 +35,7 @@ __all__ = [
     "hidden_causes",
     "ising",
     "latent_features",
+    "linear_sem",
     "link_prediction",
     "markov_transitions",
     "pairwise_mrf",

@@ -36,6 +36,7 @@ from bayesstruct.precision.solvers.structured import (
 )
 from bayesstruct.sem.solvers.given_order import LinearSEMSolution, linear_sem
 from bayesstruct.sem.solvers.sink_removal import SinkRemovalSolution, sink_removal
+from bayesstruct.sem.solvers.direct_lingam import DirectLiNGAM, direct_lingam
 from bayesstruct.sparse.solvers import optimizers
 from bayesstruct.sparse.solvers.selection import (
     bayesian_information_criterion,
@@ -50,6 +51,7 @@ __all__ = [
     "ConvergenceWarning",
     "DAGSearchSolution",
     "DAGSolution",
+    "DirectLiNGAM",
     "LatentFeatures",
     "LinearSEMSolution",
     "MultiTaskSolution",
@@ -71,6 +73,7 @@ __all__ = [
     "covariance_selection",
     "cross_validate",
     "dag_search",
+    "direct_lingam",
     "graphical_lasso",
     "graphical_lasso_gap",
     "graphical_lasso_path",

@@ -9,7 +9,13 @@ if TYPE_CHECKING:
     import networkx
     import pandas
 
-__all__ = ["BayesianNetworkSimulation", "bayesian_network"]
+__all__ = [
+    "BayesianNetworkSimulation",
+    "bayesian_network",
+    "own_dag",
+    "random_dag",
+    "set_from_outside",
+]
 
 KINDS = ("gaussian", "logistic", "discrete")
 
@@ -144,11 +150,13 @@ def bayesian_network(
 
     rng = np.random.default_rng(random_seed)
     _check(n, kind, weights, noise, interventions)
-    truth = _random_dag(p, expected_neighbours, max_parents, rng) if graph is None else _own(graph)
+    truth = (
+        random_dag(p, expected_neighbours, max_parents, rng) if graph is None else own_dag(graph)
+    )
     names = list(truth.nodes)
     parents = [np.flatnonzero(column) for column in nx.to_numpy_array(truth, weight=None).T]
     order = [names.index(name) for name in nx.topological_sort(truth)]
-    mask = _mask(n, len(names), interventions, rng)
+    mask = set_from_outside(n, len(names), interventions, rng)
     simulate = {"gaussian": _gaussian, "logistic": _logistic, "discrete": _discrete}[kind]
     option = {"gaussian": noise, "logistic": None, "discrete": states}[kind]
     values, parameters = simulate(rng, parents, order, mask, weights, option)
@@ -182,7 +190,8 @@ def _check(n: int, kind: str, weights, noise: float, interventions: float) -> No
         raise ValueError(f"interventions is a probability, from 0 to 1, got {interventions}.")
 
 
-def _random_dag(p: int, expected_neighbours: float, max_parents: int, rng) -> "networkx.DiGraph":
+def random_dag(p: int, expected_neighbours: float, max_parents: int, rng) -> "networkx.DiGraph":
+    """Draw a directed acyclic graph over ``x0``, ``x1``, ...; see `bayesian_network` for the options."""
     import networkx as nx
 
     if p < 2:
@@ -202,7 +211,16 @@ def _random_dag(p: int, expected_neighbours: float, max_parents: int, rng) -> "n
     return truth
 
 
-def _own(graph) -> "networkx.DiGraph":
+def own_dag(graph) -> "networkx.DiGraph":
+    """Return a user's graph with names as text.
+
+    Raises
+    ------
+    TypeError
+        If it is not a networkx.DiGraph.
+    ValueError
+        If it has a cycle, fewer than 2 nodes, or two nodes of the same name.
+    """
     import networkx as nx
 
     if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
@@ -222,7 +240,7 @@ def _own(graph) -> "networkx.DiGraph":
     return truth
 
 
-def _mask(n: int, p: int, share: float, rng) -> np.ndarray:
+def set_from_outside(n: int, p: int, share: float, rng) -> np.ndarray:
     """Where values are set from outside: in at most one column of a row."""
     mask = np.zeros((n, p), bool)
     rows = np.flatnonzero(rng.random(n) < share)

@@ -1,1 +1,1 @@
-"""Graphs and coefficients of linear structural equations from covariances, without PyMC."""
+"""Point estimates and modes of linear structural equations: orders, graphs and coefficients."""

@@ -1,0 +1,226 @@
+"""DirectLiNGAM: properties of its order, its regressions and what is known beforehand."""
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesstruct as bs
+
+from bayesstruct.sem.solvers.causal_order import MEASURES, _without, causal_order, standardised
+from bayesstruct.sem.solvers.knowledge import read_knowledge
+
+CHAIN = nx.DiGraph([("a", "b"), ("b", "c"), ("a", "d"), ("c", "d")])
+
+
+def table(n=600, p=5, **options):
+    return bs.simulate.linear_sem(n, p, **{"noise": "uniform", "random_seed": 1, **options})
+
+
+def solve(data, **options):
+    return bs.solvers.direct_lingam(data, **{"measure": "entropy", **options})
+
+
+def follows(order, graph):
+    place = {name: k for k, name in enumerate(order)}
+    return all(place[a] < place[b] for a, b in graph.edges)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("noise", ["uniform", "laplace"])
+def test_graph_and_weights_are_found(measure, noise):
+    simulation = table(1_000, 6, noise=noise, expected_neighbours=3, random_seed=3)
+    found = solve(simulation.data, measure=measure)
+    assert follows(found.order, simulation.graph)
+    missed = set(simulation.graph.edges) - set(found.graph.edges)
+    assert not missed and len(found.graph.edges) <= len(simulation.graph.edges) + 1
+    np.testing.assert_allclose(found.coefficients, simulation.coefficients, atol=0.15)
+    np.testing.assert_allclose(found.noise_scale, simulation.noise_scale, rtol=0.1)
+    np.testing.assert_allclose(found.total_effects, simulation.total_effects, atol=0.3)
+    assert not found.normal_noise.any() and list(found.dependence.index) == list(found.order)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_order_does_not_depend_on_units_or_places_of_the_columns(measure):
+    data = table(400).data
+    order = solve(data, measure=measure).order
+    scaled = data * [1e-6, 3, -1e4, 1, 0.2] + [5, 0, 0, -1e3, 0]
+    assert solve(scaled, measure=measure).order == order
+    assert solve(data[["x3", "x1", "x4", "x0", "x2"]], measure=measure).order == order
+
+
+@pytest.mark.parametrize("measure", ["kernel", "entropy"])
+@pytest.mark.parametrize("seed", range(3))
+def test_comparisons_that_are_left_out_do_not_change_the_order(measure, seed):
+    data = table(300, 9, noise="laplace", random_seed=seed).data
+    knowledge = read_knowledge(tuple(data))
+    quick, full = (
+        causal_order(data.to_numpy(), measure, knowledge, complete=complete)
+        for complete in (False, True)
+    )
+    assert quick.order == full.order and quick.evaluations < full.evaluations
+    pairs = sum(k * (k - 1) for k in range(2, 10))
+    assert full.evaluations == (pairs if measure == "kernel" else pairs // 2)
+    np.testing.assert_allclose(quick.dependence, full.dependence, atol=1e-9)
+
+
+def test_residuals_are_uncorrelated_with_the_cause_and_made_of_the_other_noises():
+    """Noise that is exactly uncorrelated in the sample gives the residuals of the population."""
+    rng = np.random.default_rng(5)
+    noise = np.linalg.qr(rng.uniform(-1, 1, (500, 4)) - 0.5)[0]
+    noise = np.linalg.qr(np.column_stack([np.ones(500), noise]))[0][:, 1:] * np.sqrt(500)
+    direct = np.array([[0, 0, 0, 0], [2, 0, 0, 0], [1, -1, 0, 0], [0, 0.5, 3, 0]], float)
+    total = np.linalg.inv(np.eye(4) - direct)
+    rows = standardised((noise @ total.T).T)
+    rest, left = _without(rows, np.arange(4), 0, np.zeros(4, bool))
+    assert left.tolist() == [1, 2, 3]
+    np.testing.assert_allclose(rest @ rows[0], 0, atol=1e-9)
+    expected = standardised(total[1:, 1:] @ noise.T[1:])
+    np.testing.assert_allclose(rest, expected, atol=1e-9)
+
+
+def test_coefficients_are_strictly_lower_triangular_in_the_order():
+    found = solve(table(500, 8).data, prune=None)
+    place = [found.names.index(name) for name in found.order]
+    direct = found.coefficients.to_numpy()[np.ix_(place, place)]
+    assert (direct[np.triu_indices(8)] == 0).all() and (direct[np.tril_indices(8, -1)] != 0).all()
+    total = found.total_effects.to_numpy()[np.ix_(place, place)]
+    assert (np.diag(total) == 1).all() and (total[np.triu_indices(8, 1)] == 0).all()
+    assert np.linalg.det(np.eye(8) - found.coefficients) == pytest.approx(1)
+    assert found.adjacency.sum() == 28 and nx.is_directed_acyclic_graph(found.graph)
+
+
+def test_total_effect_of_the_example_of_the_source():
+    rng = np.random.default_rng(6)
+    e = rng.uniform(-1, 1, (20_000, 3))
+    x2 = e[:, 1]
+    x1 = 1.5 * x2 + e[:, 0]
+    x3 = 0.8 * x1 - 1.5 * x2 + e[:, 2]
+    found = solve(pd.DataFrame({"x1": x1, "x2": x2, "x3": x3}))
+    assert found.order == ("x2", "x1", "x3")
+    assert found.total_effects.loc["x3", "x2"] == pytest.approx(0.8 * 1.5 - 1.5, abs=0.03)
+
+
+def test_full_knowledge_needs_no_comparison():
+    simulation = table(80, 7, noise="gaussian", random_seed=2)
+    names = list(simulation.data)
+    closure = nx.transitive_closure_dag(simulation.graph)
+    known = nx.to_pandas_adjacency(closure, nodelist=names, weight=None).T.astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the noise is normal
+        found = solve(simulation.data, measure="kernel", prior_knowledge=known)
+    assert found.evaluations == 0 and follows(found.order, simulation.graph)
+    assert set(found.graph.edges) <= set(closure.edges)
+
+
+@pytest.mark.filterwarnings("ignore:The noise")  # residuals along a wrong order
+def test_knowledge_is_kept_against_the_table():
+    data = table(400, graph=CHAIN).data
+    known = pd.DataFrame(-1, index=list("dcba"), columns=list("dcba"))
+    known.loc["a", "d"] = 1  # row the effect, column the cause
+    found = solve(data, prior_knowledge=known)
+    assert found.order.index("d") < found.order.index("a")
+    known.loc["a", "d"] = -1
+    known.loc["d", "a"] = 0
+    assert ("a", "d") in solve(data).graph.edges
+    assert ("a", "d") not in solve(data, prior_knowledge=known).graph.edges
+
+
+@pytest.mark.filterwarnings("ignore:The noise")
+def test_required_and_forbidden_arcs_and_tiers():
+    data = table(400, graph=CHAIN).data
+    with_noise = data.assign(e=np.random.default_rng(1).uniform(size=400))
+    assert "e" not in solve(with_noise).graph["a"]
+    for prune in ("bic", "cross_validation"):
+        found = solve(with_noise, required=[("a", "e")], forbidden=[("a", "b")], prune=prune)
+        assert ("a", "e") in found.graph.edges and ("a", "b") not in found.graph.edges
+    tiered = solve(data, tiers=[["c", "d"], ["a", "b"]])
+    assert {tiered.order[0], tiered.order[1]} == {"c", "d"}
+    assert not [arc for arc in tiered.graph.edges if arc[0] in "ab" and arc[1] in "cd"]
+
+
+def test_consequences_of_what_is_known():
+    names = tuple("abcd")
+    known = read_knowledge(names, required=[("a", "b"), ("b", "c")])
+    assert known.path[0, 2] and known.no_path[2, 0] and known.no_path[1, 0]
+    # a -> b and no path from a to d: none from b to d. No path from d to c, b -> c: none from d to b.
+    matrix = np.full((4, 4), -1)
+    matrix[3, 0] = matrix[2, 3] = 0
+    known = read_knowledge(names, matrix, required=[("a", "b"), ("b", "c")])
+    assert (
+        known.no_path[1, 3] and known.no_path[2, 3] and known.no_path[3, 1] and known.no_path[3, 0]
+    )
+    # No arc is allowed out of c but to d: c reaches a over d, unless that is forbidden too.
+    arcs = [("c", "a"), ("c", "b")]
+    assert not read_knowledge(names, forbidden=arcs).no_path[2, 0]
+    known = read_knowledge(names, forbidden=[*arcs, ("d", "a"), ("d", "b")])
+    assert known.no_path[2:, :2].all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prior_knowledge": [[0, 1, -1], [-1, 0, 1], [1, -1, 0]]}, "form a cycle, x0 -> x"),
+        ({"prior_knowledge": [[0, 1], [1, 0]]}, "shape \\(2, 2\\); give a 3 x 3"),
+        ({"prior_knowledge": [[0, 2, 1], [0, 0, 0], [0, 0, 0]]}, "it also has 2"),
+        ({"prior_knowledge": [[0.5] * 3] * 3}, "it also has 0.5"),
+        ({"required": [("x0", "x1"), ("x1", "x0")]}, "form a cycle"),
+        (
+            {"required": [("x0", "x1")], "prior_knowledge": [[0, 1, -1], [-1, 0, -1], [-1, -1, 0]]},
+            "form a cycle, x0 -> x1 -> x0",
+        ),
+        (
+            {"required": [("x0", "x1")], "prior_knowledge": [[0, 0, 0], [0, 0, 0], [0, 0, 0]]},
+            "a path x0 -> ... -> x1, and that there is none",
+        ),
+        ({"required": [("x0", "z")]}, "columns are 'x0', 'x1' and 'x2'"),
+        ({"measure": "hsic"}, "`measure` must be one of 'kernel'"),
+        ({"prune": "aic"}, "`prune` must be one of 'bic'"),
+        ({"gamma": 0}, "`gamma` must be above 0"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        solve(table(30, 3).data, **options)
+
+
+def test_tables_that_cannot_be_used_are_refused():
+    data = table(30, 3).data
+    with pytest.raises(bs.data.TableError, match=r"'x1'.*missing.*dropna"):
+        solve(data.mask(np.eye(30, 3, -1) > 0).assign(x0=data.x0, x2=data.x2))
+    with pytest.raises(bs.data.TableError, match="3 rows and 3 columns"):
+        solve(data[:3])
+    total = data.assign(total=data.sum(axis=1))
+    with (
+        pytest.warns(bs.data.TableWarning, match="linear combination"),
+        pytest.raises(bs.data.TableError, match="residuals vanish"),
+    ):
+        solve(total)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("measure", ["kernel", "entropy"])
+def test_direction_of_normal_pairs_is_a_coin_toss_and_that_is_said(measure):
+    pair = nx.DiGraph([("a", "b")])
+    right = {"gaussian": 0, "laplace": 0}
+    for noise in right:
+        for seed in range(40):
+            data = table(300, graph=pair, noise=noise, random_seed=seed).data
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                right[noise] += solve(data, measure=measure).order == ("a", "b")
+            if seed == 0:
+                told = any("cannot be told from normal noise" in str(one.message) for one in said)
+                assert told == (noise == "gaussian")
+    # Of 40 fair coins 9 to 31 are heads, but for 2 in 10,000 times.
+    assert 9 <= right["gaussian"] <= 31 and right["laplace"] >= 38
+
+
+def test_dependence_is_small_where_the_order_is_right():
+    simulation = table(2_000, graph=CHAIN, noise="laplace")
+    right = solve(simulation.data, measure="kernel")
+    wrong = solve(simulation.data, measure="kernel", tiers=[["d"], ["c"], ["b"], ["a"]], prune=None)
+    assert right.order[0] == "a" and wrong.order == ("d", "c", "b", "a")
+    assert right.dependence.iloc[:2].max() < 0.1
