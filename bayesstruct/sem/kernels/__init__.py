@@ -1,0 +1,1 @@
+"""Evidence of families, draws of their parameters, and Markov chains over graphs."""
