@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = ["CONTINUOUS_SCORES", "NetworkTable", "check_row_labels", "known_interventions", "network_table"]
+__all__ = [
+    "CONTINUOUS_SCORES",
+    "NetworkTable",
+    "check_row_labels",
+    "known_interventions",
+    "network_table",
+]
 
 #: Scores of columns that are numbers; the others are of columns with states.
 CONTINUOUS_SCORES = ("bge", "gaussian")
