@@ -24,6 +24,7 @@ __all__ = [
     "WIDTHS",
     "log_density",
     "log_shape_prior",
+    "mixture_moments",
     "noise_terms",
     "shape_prior_terms",
     "shape_size",
@@ -280,3 +281,16 @@ def shape_prior_terms(settings: SemSettings, shape, gradient, hessian):
                 hessian[k, m] += a * _K * weights[k] * weights[m] - 1.0 / _K
     return log_shape_prior(settings, shape)
 
+
+
+@kernel
+def mixture_moments(shape):
+    """Mean and log standard deviation of a mixture, and their derivatives by its shape, (K,) each."""
+    weights = softmax(shape)
+    mean = (weights * LOCATIONS).sum()
+    squares = LOCATIONS**2 + WIDTHS**2
+    square = (weights * squares).sum()
+    variance = square - mean * mean
+    by_mean = weights * (LOCATIONS - mean)
+    by_log_sd = (weights * (squares - square) - 2.0 * mean * by_mean) / (2.0 * variance)
+    return mean, 0.5 * math.log(variance), by_mean, by_log_sd

@@ -3,7 +3,10 @@ r"""Modes of the parameters of one column given its parents, and Laplace approxi
 The parameters are in one array, :math:`\theta = (c, b, \tau, \text{shape}, \ell)`: intercept, coefficients,
 :math:`\tau = \log s`, coordinates of the shape of the noise (:mod:`bayesstruct.sem.kernels.errors`) and, of the
 horseshoe only, :math:`\ell = \log \lambda`. With equal or known variances :math:`\tau` is given, and so
-is the shape of a mixture, which all columns share then.
+is the shape of a mixture, which all columns share then. The weights of a mixture change its mean and its standard
+deviation, so that they are correlated with c and :math:`\tau` along curves. In *even coordinates* they are not: there c is
+the mean of the noise of the column and :math:`\tau` the log of its standard deviation. The map has the Jacobian determinant 1, so
+that modes are the same.
 
 The mode is found by Newton's method, damped as far as the Hessian is not negative definite or a step does not
 improve. Absolute values (Laplace noise and slabs) are smoothed over about the uncertainty of their arguments.
@@ -25,6 +28,7 @@ from bayesstruct.core.jit import kernel, vector_inner
 from bayesstruct.sem.kernels.errors import (
     log_density,
     log_shape_prior,
+    mixture_moments,
     noise_terms,
     shape_prior_terms,
     shape_size,
@@ -35,6 +39,7 @@ from bayesstruct.sem.kernels.settings import (
     FREE,
     GAUSSIAN,
     HORSESHOE,
+    LAPLACE,
     MIXTURE,
     SLAB_LAPLACE,
     SPIKE_SLAB,
@@ -42,7 +47,7 @@ from bayesstruct.sem.kernels.settings import (
     SemSettings,
 )
 
-__all__ = ["FamilyFit", "family_design", "fit_family", "is_exact", "log_joint", "parameter_count"]
+__all__ = ["FamilyFit", "family_design", "fit_family", "is_exact", "move_coordinates", "log_joint", "parameter_count"]
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _STEPS, _GAIN = 60, 1e-7  # Newton steps at most; expected gain that is none
@@ -57,10 +62,12 @@ class FamilyFit(NamedTuple):
 
     mode: np.ndarray
     """(k + 2 + S,): intercept, coefficients, log scale, shape."""
+    centre: np.ndarray
+    """(k + 2 + S,): the mode in even coordinates."""
     precision: np.ndarray
-    """(k + 2 + S, k + 2 + S): minus the Hessian of the log posterior density at the mode."""
+    """(k + 2 + S, k + 2 + S): minus the Hessian of the log posterior density there, in even coordinates."""
     schur: np.ndarray
-    """(1 + S, 1 + S): precision of log scale and shape, intercept and coefficients integrated out."""
+    """(1 + S, 1 + S): precision of log scale and shape in even coordinates, the others integrated out."""
     scale_mean: np.ndarray
     """(k,) of a horseshoe: means of the log scales; else (0,)."""
     scale_sd: np.ndarray
@@ -404,6 +411,8 @@ def _laplace_evidence(settings, value, hessian, factor):
             hessian[a, a] -= damp * (abs(hessian[a, a]) + 1e-3)
     first, last = first_given(settings, len(hessian) - 2 - shape_size(settings.noise))
     out = value + 0.5 * (len(hessian) - (last - first)) * _LOG_2PI
+    if settings.noise == LAPLACE:  # smoothing has taken a half from each coefficient
+        out += 0.5 * (len(hessian) - 1)
     for a in range(len(hessian)):
         out -= math.log(factor[a, a])
     return out
@@ -461,7 +470,7 @@ def _update_scales(settings, theta, factor, log_lambda, sd):
 
 @kernel
 def _fit(y, design, settings, theta, warm):
-    """Mode from a start, precision, precision of the shape, scales of a horseshoe, and log evidence."""
+    """Mode from a start, in place; the parts of a fit."""
     p, size = len(design), len(theta)
     log_lambda, sd = np.zeros(p - 1), np.zeros(p - 1)
     hessian, factor = np.empty((size, size)), np.empty((size, size))
@@ -480,7 +489,54 @@ def _fit(y, design, settings, theta, warm):
         evidence += _update_scales(settings, theta, factor, final, sd)
     if is_exact(settings):
         evidence = _gaussian_evidence(settings, len(y), p - 1, left, log_det, theta[p])
-    return -hessian, _schur(hessian, p), log_lambda, sd, evidence
+    hessian = _even_hessian(settings, theta, p, hessian)
+    centre = theta.copy()
+    move_coordinates(settings, centre, p, 1)
+    return centre, -hessian, _schur(hessian, p), log_lambda, sd, evidence
+
+
+@kernel
+def move_coordinates(settings: SemSettings, theta, p, direction):
+    """Change parameters to even coordinates (direction 1) or back (-1), in place."""
+    if settings.noise == MIXTURE:
+        mean, log_sd, _, _ = mixture_moments(theta[p + 1 : p + 1 + shape_size(MIXTURE)])
+        if direction > 0:
+            theta[0] += math.exp(theta[p]) * mean
+            theta[p] += log_sd
+        else:
+            theta[p] -= log_sd
+            theta[0] -= math.exp(theta[p]) * mean
+
+
+@kernel
+def _even_hessian(settings, theta, p, hessian):
+    """Hessian at a mode in even coordinates."""
+    size = len(theta)
+    out = hessian.copy()
+    if settings.noise != MIXTURE:
+        return out
+    mean, _, by_mean, by_log_sd = mixture_moments(theta[p + 1 :])
+    scale = math.exp(theta[p])
+    jacobian = np.eye(size)
+    jacobian[0, p] = -scale * mean
+    for k in range(size - p - 1):
+        jacobian[p, p + 1 + k] = -by_log_sd[k]
+        jacobian[0, p + 1 + k] = scale * (by_log_sd[k] * mean - by_mean[k])
+    for a in range(size):  # hessian times jacobian, of which only rows 0 and p are not those of an identity
+        for b in range(size):
+            out[a, b] = hessian[a, b]
+            if b > 0:
+                out[a, b] += hessian[a, 0] * jacobian[0, b]
+            if b > p:
+                out[a, b] += hessian[a, p] * jacobian[p, b]
+    half = out.copy()
+    for a in range(size):
+        for b in range(size):
+            if a > 0:
+                out[a, b] += jacobian[0, a] * half[0, b]
+            if a > p:
+                out[a, b] += jacobian[p, a] * half[p, b]
+    return out
 
 
 @vector_inner
@@ -540,7 +596,7 @@ def fit_family(y, design, settings: SemSettings, *, tau=0.0, shape=None, start=N
         theta[p] = tau
     if shape is not None and (settings.noise == MIXTURE and given or not warm):
         theta[p + 1 :] = shape
-    precision, schur, scale_mean, scale_sd, evidence = _fit(y, design, settings, theta, warm)
+    centre, precision, schur, mean, sd, evidence = _fit(y, design, settings, theta, warm)
     if settings.prior != HORSESHOE:
-        scale_mean = scale_sd = np.empty(0)
-    return FamilyFit(theta, precision, schur, scale_mean, scale_sd, float(evidence))
+        mean = sd = np.empty(0)
+    return FamilyFit(theta, centre, precision, schur, mean, sd, float(evidence))

@@ -25,6 +25,7 @@ from bayesstruct.sem.kernels.fits import (
     FamilyFit,
     is_exact,
     log_joint,
+    move_coordinates,
     parameter_count,
 )
 from bayesstruct.sem.kernels.settings import (
@@ -144,15 +145,15 @@ def _first_drawn(settings, size):
 @vector_inner
 def _shape_centre(fit, settings, theta, p):
     """Centre of log scale and shape given those that are given, and the factor of their precision."""
-    size = len(fit.mode) - p
+    size = len(fit.centre) - p
     first = _first_drawn(settings, size)
-    centre, factor = fit.mode[p:].copy(), fit.schur[first:, first:].copy()
+    centre, factor = fit.centre[p:].copy(), fit.schur[first:, first:].copy()
     factorize(factor, _FLOOR)
     if first > 0:
         shift = np.zeros(size - first)
         for z in range(size - first):
             for g in range(first):
-                shift[z] -= fit.schur[first + z, g] * (theta[p + g] - fit.mode[p + g])
+                shift[z] -= fit.schur[first + z, g] * (theta[p + g] - fit.centre[p + g])
         solve_lower(factor, shift)
         solve_upper(factor, shift)
         for z in range(size - first):
@@ -163,22 +164,22 @@ def _shape_centre(fit, settings, theta, p):
 @vector_inner
 def _slope_centre(fit, settings, theta, p):
     """Centre of intercept and coefficients given all else, and the factor of their precision."""
-    size = len(fit.mode)
+    size = len(fit.centre)
     factor, centre = fit.precision[:p, :p].copy(), np.zeros(p)
     for a in range(p):
         for z in range(p, size):
-            centre[a] -= fit.precision[a, z] * (theta[z] - fit.mode[z])
+            centre[a] -= fit.precision[a, z] * (theta[z] - fit.centre[z])
     if settings.prior == HORSESHOE:
-        unit = math.exp(-2.0 * fit.mode[p]) / settings.scale**2
+        unit = math.exp(-2.0 * fit.centre[p]) / settings.scale**2
         for a in range(1, p):
             other = math.exp(-2.0 * theta[size + a - 1]) - math.exp(-2.0 * fit.scale_mean[a - 1])
             factor[a, a] += other * unit
-            centre[a] -= other * unit * fit.mode[a]
+            centre[a] -= other * unit * fit.centre[a]
     factorize(factor, _FLOOR)
     solve_lower(factor, centre)
     solve_upper(factor, centre)
     for a in range(p):
-        centre[a] += fit.mode[a]
+        centre[a] += fit.centre[a]
     return centre, factor
 
 
@@ -205,7 +206,7 @@ def _log_quadratic(factor, x):
 @vector_inner
 def _squared_sum(fit, settings, p, n):
     """Twice the rate of the inverse gamma distribution of the squared scale, where that is exact."""
-    return (n + 2.0 * settings.shape + 2.0 * p - 1.0) * math.exp(2.0 * fit.mode[p])
+    return (n + 2.0 * settings.shape + 2.0 * p - 1.0) * math.exp(2.0 * fit.centre[p])
 
 
 @kernel
@@ -224,9 +225,11 @@ def log_proposal(fit: FamilyFit, settings: SemSettings, theta, n):
     -------
     float
     """
-    k = len(theta) - len(fit.mode) if settings.prior == HORSESHOE else 0
-    p = len(fit.mode) - 1 - shape_size(settings.noise)
-    size, out = len(fit.mode), 0.0
+    k = len(theta) - len(fit.centre) if settings.prior == HORSESHOE else 0
+    p = len(fit.centre) - 1 - shape_size(settings.noise)
+    size, out = len(fit.centre), 0.0
+    theta = theta.copy()
+    move_coordinates(settings, theta, p, 1)
     if is_exact(settings) and settings.variances == FREE:
         df = _shape_df(settings, p - 1, n)
         v = _squared_sum(fit, settings, p, n) * math.exp(-2.0 * theta[p])
@@ -240,7 +243,7 @@ def log_proposal(fit: FamilyFit, settings: SemSettings, theta, n):
         z = (theta[size + j] - fit.scale_mean[j]) / fit.scale_sd[j]
         out += _log_t(_LAMBDA_DF, 1, z * z, -math.log(fit.scale_sd[j]))
     centre, factor = _slope_centre(fit, settings, theta, p)
-    wider = theta[p] - fit.mode[p]
+    wider = theta[p] - fit.centre[p]
     square, log_det = _log_quadratic(factor, (theta[:p] - centre) * math.exp(-wider))
     log_det -= p * wider
     if is_exact(settings):
@@ -251,9 +254,11 @@ def log_proposal(fit: FamilyFit, settings: SemSettings, theta, n):
 @vector_inner
 def _draw(fit, settings, numbers, theta, p, n):
     """Write a draw from numbers; what is given of log scale and shape is in `theta` already."""
-    size = len(fit.mode)
+    size = len(fit.centre)
     k = len(theta) - size
     chi = size + k
+    if _first_drawn(settings, size - p) > 0:
+        move_coordinates(settings, theta, p, 1)
     if is_exact(settings) and settings.variances == FREE:
         df = _shape_df(settings, p - 1, n)
         theta[p] = 0.5 * math.log(_squared_sum(fit, settings, p, n) / (df * numbers[chi]))
@@ -269,11 +274,12 @@ def _draw(fit, settings, numbers, theta, p, n):
     centre, factor = _slope_centre(fit, settings, theta, p)
     step = numbers[:p].copy()
     solve_upper(factor, step)
-    wider = math.exp(theta[p] - fit.mode[p])
+    wider = math.exp(theta[p] - fit.centre[p])
     if not is_exact(settings):
         wider /= math.sqrt(numbers[chi + 1])
     for a in range(p):
         theta[a] = centre[a] + wider * step[a]
+    move_coordinates(settings, theta, p, -1)
 
 
 @kernel
