@@ -367,6 +367,7 @@ ELSEWHERE = {
 
 #: Arguments that the command line does not have, with the reason.
 PYTHON_ONLY = {
+    ("linear_sem", "known_variances"): "there is one number for each column",
     ("grouped_gaussian_graphical", "cov"): "there is one matrix for each group",
     ("grouped_gaussian_graphical", "n"): "there is one number for each group",
 }

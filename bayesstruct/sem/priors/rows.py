@@ -1,4 +1,4 @@
-r"""Rows of linear structural equations, in the units of the table."""
+"""Rows of linear structural equations, in the units of the table."""
 
 from typing import TYPE_CHECKING
 
@@ -7,19 +7,40 @@ import pytensor.tensor as pt
 
 from pymc.distributions.distribution import Continuous
 from pymc.logprob.abstract import _logprob
+from pytensor.tensor.random.basic import DirichletRV
 
 from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.interpreted import row_densities
-from bayesstruct.core.tensors import as_float
-from bayesstruct.networks.priors.gaussian_network import network_params
+from bayesstruct.core.recognition import claim, is_op
+from bayesstruct.core.tensors import as_float, random_ancestors
+from bayesstruct.networks.priors.dag import DAGRV
+from bayesstruct.networks.priors.gaussian_network import InterceptsRV, network_params
 from bayesstruct.sem.priors.noise import NoiseLaw
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from pytensor.tensor import TensorLike, TensorVariable
 
-__all__ = ["LinearSem", "LinearSemRV"]
+__all__ = ["STEP", "LinearSem", "LinearSemRV", "claim_parameters", "log_terms", "row_params"]
+
+#: Name of the step that draws graph and parameters.
+STEP = "linear_sem_mcmc"
+
+
+def row_params(intercept, coefficients, noise_scale, shape, location, scale, setting) -> list:
+    """Parameters of rows as tensors; numbers are repeated for all variables."""
+    first = network_params(intercept, coefficients, noise_scale, location, scale, setting)
+    d = first[1].type.shape[-1]
+    shape = pt.zeros((d, 1)) if shape is None else as_float(shape)
+    return [*first[:3], shape, *first[3:]]
+
+
+def claim_parameters(params: list) -> None:
+    """Reserve the graph and the parameters that rows are made of for one step."""
+    for rv in random_ancestors(*params):
+        if is_op(rv, (DAGRV, InterceptsRV, DirichletRV)):
+            claim(rv, STEP)
 
 
 class _Rows:
@@ -124,10 +145,10 @@ class LinearSem(Continuous):
     ) -> "TensorVariable":
         """Create the distribution without a model."""
         law = noise if isinstance(noise, NoiseLaw) else NoiseLaw(noise)
-        first = network_params(intercept, coefficients, noise_scale, location, scale, setting)
-        d = first[1].type.shape[-1]
-        shape = pt.zeros((d, 1)) if shape_parameters is None else as_float(shape_parameters)
-        return super().dist([*first[:3], shape, *first[3:]], law=law, **kwargs)
+        units = location, scale, setting
+        params = row_params(intercept, coefficients, noise_scale, shape_parameters, *units)
+        claim_parameters(params)
+        return super().dist(params, law=law, **kwargs)
 
     def support_point(rv, size, intercept, coefficients, noise_scale, shape, location, *others):
         """Return the location."""
