@@ -6,8 +6,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
+from bayesstruct.core.missing import show_missing
 from bayesstruct.networks.data.tables import known_interventions
-from bayesstruct.networks.model_parts import ROWS
+from bayesstruct.networks.model_parts import ROWS, record_missing
 from bayesstruct.networks.priors.gaussian_network import (
     Intercepts,
     arc_index,
@@ -24,6 +25,7 @@ from bayesstruct.sem.kernels.settings import (
     STUDENT,
     SemSettings,
 )
+from bayesstruct.sem.priors.incomplete import IncompleteLinearSem, MissingNumbers
 from bayesstruct.sem.priors.noise import NoiseLaw, noise_law
 from bayesstruct.sem.priors.parameters import (
     ArcSlabs,
@@ -137,4 +139,11 @@ def sem_rows(law: NoiseLaw, table: "Table", interventions=None) -> None:
     params = offset, matrix, scales, _shape_parameters(d), model["location"], model["scale"]
     setting = np.where(was_set, table.values, np.nan)
     options = {"noise": law, "setting": setting, "dims": ROWS}
-    LinearSem("x", *params, **options, observed=table.values)
+    if not table.missing.any():
+        LinearSem("x", *params, **options, observed=table.values)
+        return
+    mask = record_missing(table)
+    filled = np.where(table.missing, table.location, table.values)
+    cells = MissingNumbers("x_missing", filled, mask, dims="missing")
+    x = IncompleteLinearSem("x", cells, *params, **options, missing=mask, observed=filled)
+    show_missing(x, table.missing)

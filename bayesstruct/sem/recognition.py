@@ -26,13 +26,14 @@ from bayesstruct.sem.priors.parameters import (
     NoiseDegreesRV,
     NoiseScalesRV,
 )
+from bayesstruct.sem.priors.incomplete import IncompleteLinearSemRV, MissingNumbersRV
 from bayesstruct.sem.priors.rows import LinearSemRV
 
 if TYPE_CHECKING:
     from pymc import Model
     from pytensor.tensor import TensorVariable
 
-__all__ = ["PARAMETERS", "LinearEquations", "equations_of"]
+__all__ = ["PARAMETERS", "TABLES", "LinearEquations", "equations_of"]
 
 #: Ops of parameters that are drawn together with the graph.
 PARAMETERS = (
@@ -43,8 +44,12 @@ PARAMETERS = (
     InterceptsRV,
     NoiseDegreesRV,
     DirichletRV,
+    MissingNumbersRV,
 )
+#: Ops of tables.
+TABLES = (LinearSemRV, IncompleteLinearSemRV)
 _SEEDS = 1, 2  # of the points
+_USED = {LinearSemRV: 7}  # the eighth are missing values
 _MODE = {"mode": "FAST_COMPILE"}  # expressions are evaluated twice
 
 
@@ -91,6 +96,12 @@ class LinearEquations:
         return {kind: rv.name for kind, rv in self.parameters.items()}
 
     @property
+    def missing(self) -> np.ndarray:
+        """Values that are missing, (n, d) bool."""
+        op = self.rows.owner.op
+        return op.mask.missing if isinstance(op, IncompleteLinearSemRV) else np.zeros(self.x.shape, bool)
+
+    @property
     def free(self) -> np.ndarray:
         """Values that were not set from outside, (n, d) bool."""
         return np.isnan(self.setting)
@@ -114,7 +125,7 @@ def equations_of(model: "Model", dag: "TensorVariable") -> LinearEquations:
     if not is_op(dag, DAGRV):
         raise NotRecognized(f"the prior of {dag.name!r} counts orders")
     family = [dag, *dependents(model, dag)]
-    tables = [rv for rv in family if is_op(rv, LinearSemRV)]
+    tables = [rv for rv in family if is_op(rv, TABLES)]
     if len(tables) != 1 or tables[0] not in model.observed_RVs:
         raise NotRecognized(f"{len(tables)} tables depend on {dag.name!r}, not an observed one")
     rows = tables[0]
@@ -169,6 +180,8 @@ def _check_kinds(rows, found):
     }.get(law.name, set())
     scales = {NoiseScalesRV, CommonNoiseScaleRV} & set(found)
     optional = {LocalScalesRV} if ArcSlabsRV in found else set()
+    if is_op(rows, IncompleteLinearSemRV):
+        needed = needed | {MissingNumbersRV}
     if len(scales) != 1 or not needed <= set(found) or set(found) - needed - scales - optional:
         names = ", ".join(sorted(kind.__name__.removesuffix("RV") for kind in found))
         raise NotRecognized(f"the parameters of {rows.name!r} with {law.name} noise are {names}")
@@ -176,6 +189,8 @@ def _check_kinds(rows, found):
         np.array_equal(law.location, LOCATIONS) and np.array_equal(law.width, WIDTHS)
     ):
         raise NotRecognized(f"the mixture of {rows.name!r} has other components than noise_law")
+    if MissingNumbersRV in found and found[MissingNumbersRV].owner.op.mask is not rows.owner.op.mask:
+        raise NotRecognized(f"{found[MissingNumbersRV].name!r} are not the values that {rows.name!r} misses")
 
 
 def _check_free(model, rv):
@@ -192,7 +207,7 @@ class _Values:
         self.found, self.rows = found, rows
         tensors, self.places = [], {}
         for name, rv in {**found, LinearSemRV: rows}.items():
-            own = parameters(rv)
+            own = parameters(rv)[: _USED.get(name)]
             self.places[name] = slice(len(tensors), len(tensors) + len(own))
             tensors += own
         tensors.append(observed_values(model, rows))
