@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.core.missing import show_missing
+from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.networks.data.tables import known_interventions
 from bayesstruct.networks.model_parts import ROWS, record_missing
 from bayesstruct.networks.priors.gaussian_network import (
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.data.table import Table
 
-__all__ = ["sem_parameters", "sem_rows"]
+__all__ = ["observe_other_rows", "sem_parameters", "sem_rows"]
 
 
 def sem_parameters(known: SemTable, dag: "TensorVariable", settings: SemSettings) -> NoiseLaw:
@@ -119,6 +120,23 @@ def _shape_parameters(d):
     if "mixture_weight" in named:
         return pt.ones((d, 1)) * named["mixture_weight"]
     return pt.zeros((d, 1))
+
+
+def observe_other_rows(law: NoiseLaw, table: "Table", interventions=None) -> None:
+    """Add the rows of another table to a model without rows.
+
+    Raises
+    ------
+    TableError
+        If values are missing: their density has no closed form.
+    """
+    if table.missing.any():
+        columns = [table.names[j] for j in np.flatnonzero(table.missing.any(axis=0))]
+        raise TableError(
+            f"{column_list(columns)}: values are missing, and rows of linear_sem have densities only if they are "
+            "complete; drop these rows, or see bs.predict(idata, table)"
+        )
+    sem_rows(law, table, interventions)
 
 
 def sem_rows(law: NoiseLaw, table: "Table", interventions=None) -> None:

@@ -19,6 +19,7 @@ from bayesstruct.networks.priors.gaussian_network import InterceptsRV, arc_index
 from bayesstruct.networks.recognition.network import dependents
 from bayesstruct.sem.kernels.errors import LOCATIONS, WIDTHS
 from bayesstruct.sem.kernels.settings import NOISES, PRIORS, VARIANCES, SemSettings
+from bayesstruct.sem.priors.incomplete import IncompleteLinearSemRV, MissingNumbersRV
 from bayesstruct.sem.priors.parameters import (
     ArcSlabsRV,
     CommonNoiseScaleRV,
@@ -26,7 +27,6 @@ from bayesstruct.sem.priors.parameters import (
     NoiseDegreesRV,
     NoiseScalesRV,
 )
-from bayesstruct.sem.priors.incomplete import IncompleteLinearSemRV, MissingNumbersRV
 from bayesstruct.sem.priors.rows import LinearSemRV
 
 if TYPE_CHECKING:

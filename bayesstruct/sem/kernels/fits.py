@@ -47,7 +47,7 @@ from bayesstruct.sem.kernels.settings import (
     SemSettings,
 )
 
-__all__ = ["FamilyFit", "family_design", "fit_family", "is_exact", "move_coordinates", "log_joint", "parameter_count"]
+__all__ = ["FamilyFit", "family_design", "fit_family", "is_exact", "log_joint", "move_coordinates", "parameter_count"]
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _STEPS, _GAIN = 60, 1e-7  # Newton steps at most; expected gain that is none
@@ -594,7 +594,7 @@ def fit_family(y, design, settings: SemSettings, *, tau=0.0, shape=None, start=N
     given = settings.variances != FREE
     if given:
         theta[p] = tau
-    if shape is not None and (settings.noise == MIXTURE and given or not warm):
+    if shape is not None and ((settings.noise == MIXTURE and given) or not warm):
         theta[p + 1 :] = shape
     centre, precision, schur, mean, sd, evidence = _fit(y, design, settings, theta, warm)
     if settings.prior != HORSESHOE:

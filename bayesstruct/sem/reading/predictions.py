@@ -99,7 +99,7 @@ class SemRows:
         from bayesstruct.sem.kernels.missing_cells import log_noise, noise_of_rows, normal_cells
 
         *params, shape = self.params
-        z = np.tile(np.nan_to_num(row), missing.shape[:1] + (1,))
+        z = np.tile(np.nan_to_num(row), (*missing.shape[:1], 1))
         centre, block = normal_cells(*self._moments, *params, free, z, missing)
         spread = _spread(rng, np.linalg.inv(block), _CANDIDATES)
         candidates = np.where(missing, centre + spread, z)
