@@ -1,15 +1,19 @@
 r"""Densities of the noise of linear structural equations, and their derivatives.
 
-All have one scale; what else they have is their *shape*, coordinates without bounds:
+All have one scale; what else they have is their *shape*:
 
 - ``"gaussian"``: N(0, 1), no shape;
 - ``"laplace"``: :math:`e^{-\sqrt 2 |e|} / \sqrt 2`, no shape;
 - ``"student"``: t with :math:`\nu = 2 + e^u` degrees of freedom, scaled to the variance 1; shape u;
 - ``"mixture"``: :math:`\sum_k \pi_k N(m_k, v_k^2)` with fixed `LOCATIONS` and `WIDTHS`, narrow ones on a grid and
-  a wide one; shape :math:`w \in R^K`, :math:`\pi = \mathrm{softmax}(w)`.
+  a wide one; shape :math:`y \in R_+^K`, :math:`\pi_k = y_k^3 / \sum_m y_m^3`.
 
-The density of the mixture does not change if a number is added to all w, so that none of its weights is singled out.
-That direction, :math:`\sum_k w_k / \sqrt K`, has the distribution N(0, 1) before and after the data.
+The cubes have independent gamma distributions, so that :math:`\pi` has a Dirichlet distribution: the cubic root of
+a gamma variable is nearly normal. The sum of the cubes is independent of :math:`\pi` and of the data.
+
+References
+----------
+Wilson, E. B. and Hilferty, M. M. (1931). The distribution of chi-square. *PNAS* 17, 684-688.
 """
 
 import math
@@ -20,23 +24,28 @@ from bayesstruct.core.jit import kernel, vector_inner
 from bayesstruct.sem.kernels.settings import GAUSSIAN, LAPLACE, MIXTURE, STUDENT, SemSettings
 
 __all__ = [
+    "BASE",
     "LOCATIONS",
     "WIDTHS",
     "log_density",
     "log_shape_prior",
     "mixture_moments",
+    "mixture_weights",
     "noise_terms",
     "shape_prior_terms",
     "shape_size",
     "smooth_absolute",
-    "softmax",
 ]
 
-_SIDE, _STEP, _NARROW, _WIDE = 3, 0.6, 0.35, 2.0
+_SIDE, _STEP, _NARROW, _WIDE = 2, 0.75, 0.42, 2.0
 _K = 2 * _SIDE + 2
 #: Means and standard deviations of the components of a mixture.
 LOCATIONS = np.array([_STEP * (k - _SIDE) for k in range(_K - 1)] + [0.0])
 WIDTHS = np.array([_NARROW] * (_K - 1) + [_WIDE])
+_WIDE_SHARE = 0.08
+_BASE = np.exp(-0.5 * (LOCATIONS[:-1] / 0.9) ** 2)
+#: Prior means of the weights of a mixture: nearly a normal distribution of variance 1.
+BASE = np.append((1.0 - _WIDE_SHARE) * _BASE / _BASE.sum(), _WIDE_SHARE)
 _FAR = 12.0  # beyond it only the wide component counts
 _ROOT2 = math.sqrt(2.0)
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -51,23 +60,21 @@ def shape_size(noise):
 
 
 @kernel
-def softmax(w):
+def mixture_weights(shape):
     """Weights of the components of a mixture, (K,)."""
-    out = np.exp(w - w.max())
+    out = shape**3
     return out / out.sum()
 
 
 @vector_inner
 def _student_constant(m):
-    return (
-        math.lgamma(0.5 * (m + 3.0)) - math.lgamma(0.5 * (m + 2.0)) - 0.5 * math.log(math.pi * m)
-    )
+    return math.lgamma(0.5 * (m + 3.0)) - math.lgamma(0.5 * (m + 2.0)) - 0.5 * math.log(math.pi * m)
 
 
 @vector_inner
 def _heights(shape, out):
     """Write the weights of the components over the constants of their densities."""
-    weights = softmax(shape)
+    weights = mixture_weights(shape)
     for k in range(_K - 1):
         m = LOCATIONS[k] / _NARROW
         out[k] = weights[k] * math.exp(-0.5 * m * m) / (_NARROW * math.sqrt(2.0 * math.pi))
@@ -203,7 +210,7 @@ def _mixture_terms(e, shape, slope, bend, cross, gradient, hessian):
         for k in range(_K):
             own = (LOCATIONS[k] - e[r]) / (WIDTHS[k] * WIDTHS[k])
             cross[k, r] = shares[k, r] * (own - mean)
-    weights = softmax(shape)
+    weights = mixture_weights(shape)
     for k in range(_K):
         gradient[k] = counts[k] - n * weights[k]
         for m in range(k + 1):
@@ -213,7 +220,14 @@ def _mixture_terms(e, shape, slope, bend, cross, gradient, hessian):
             hessian[k, m] = n * weights[k] * weights[m] - product
             if k == m:
                 hessian[k, k] += counts[k] - n * weights[k]
+            hessian[k, m] *= 9.0 / (shape[k] * shape[m])
+            if k == m:
+                hessian[k, k] -= 3.0 * gradient[k] / shape[k] ** 2
             hessian[m, k] = hessian[k, m]
+    for k in range(_K):
+        gradient[k] *= 3.0 / shape[k]
+        for r in range(n):
+            cross[k, r] *= 3.0 / shape[k]
     return total
 
 
@@ -259,9 +273,13 @@ def log_shape_prior(settings: SemSettings, shape):
         a, rate, u = settings.degrees_shape, settings.degrees_rate, shape[0]
         return a * math.log(rate) - math.lgamma(a) + a * u - rate * math.exp(u)
     if settings.noise == MIXTURE:
-        a, logs, total = settings.concentration, np.log(softmax(shape)), shape.sum()
-        constant = math.lgamma(_K * a) - _K * math.lgamma(a) + 0.5 * math.log(_K)
-        return constant + a * logs.sum() - 0.5 * (total * total / _K + _LOG_2PI)
+        total = _K * math.log(3.0)
+        for k in range(_K):
+            a, y = settings.concentration * BASE[k], shape[k]
+            if not y > 0.0:
+                return -np.inf
+            total += (3.0 * a - 1.0) * math.log(y) - y**3 - math.lgamma(a)
+        return total
     return 0.0
 
 
@@ -273,24 +291,23 @@ def shape_prior_terms(settings: SemSettings, shape, gradient, hessian):
         gradient[0] += settings.degrees_shape - tail
         hessian[0, 0] -= tail
     if settings.noise == MIXTURE:
-        weights, a, total = softmax(shape), settings.concentration, shape.sum()
         for k in range(_K):
-            gradient[k] += a - a * _K * weights[k] - total / _K
-            hessian[k, k] -= a * _K * weights[k]
-            for m in range(_K):
-                hessian[k, m] += a * _K * weights[k] * weights[m] - 1.0 / _K
+            power = 3.0 * settings.concentration * BASE[k] - 1.0
+            gradient[k] += power / shape[k] - 3.0 * shape[k] ** 2
+            hessian[k, k] -= power / shape[k] ** 2 + 6.0 * shape[k]
     return log_shape_prior(settings, shape)
-
 
 
 @kernel
 def mixture_moments(shape):
     """Mean and log standard deviation of a mixture, and their derivatives by its shape, (K,) each."""
-    weights = softmax(shape)
+    weights = mixture_weights(shape)
     mean = (weights * LOCATIONS).sum()
     squares = LOCATIONS**2 + WIDTHS**2
     square = (weights * squares).sum()
     variance = square - mean * mean
-    by_mean = weights * (LOCATIONS - mean)
-    by_log_sd = (weights * (squares - square) - 2.0 * mean * by_mean) / (2.0 * variance)
+    by_mean = 3.0 * weights * (LOCATIONS - mean) / shape
+    by_log_sd = (3.0 * weights * (squares - square) / shape - 2.0 * mean * by_mean) / (
+        2.0 * variance
+    )
     return mean, 0.5 * math.log(variance), by_mean, by_log_sd

@@ -26,6 +26,7 @@ import numpy as np
 
 from bayesstruct.core.jit import kernel, vector_inner
 from bayesstruct.sem.kernels.errors import (
+    BASE,
     log_density,
     log_shape_prior,
     mixture_moments,
@@ -47,11 +48,19 @@ from bayesstruct.sem.kernels.settings import (
     SemSettings,
 )
 
-__all__ = ["FamilyFit", "family_design", "fit_family", "is_exact", "log_joint", "move_coordinates", "parameter_count"]
+__all__ = [
+    "FamilyFit",
+    "family_design",
+    "fit_family",
+    "is_exact",
+    "move_coordinates",
+    "log_joint",
+    "parameter_count",
+]
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _STEPS, _GAIN = 60, 1e-7  # Newton steps at most; expected gain that is none
-_LONGEST = 1.5  # change of a log scale or of a shape in a step
+_LONGEST = 0.8  # change of a log scale or of a shape in a step
 _LAMBDAS = np.arange(-9.0, 9.01, 0.25)  # grid of log scales of a horseshoe
 _ROUNDS = 3  # of scales and modes
 _PIVOT = 1e-10
@@ -338,7 +347,8 @@ def _climb(y, design, settings, log_lambda, theta, hessian):
             if not first <= a < last:
                 gain += gradient[a] * step[a]
             if a >= p:
-                longest = max(longest, abs(step[a]))
+                unit = theta[a] if a > p and settings.noise == MIXTURE else 1.0
+                longest = max(longest, abs(step[a]) / unit)
         if gain < _GAIN:
             break
         length = min(1.0, _LONGEST / max(longest, 1e-300))
@@ -410,7 +420,8 @@ def _laplace_evidence(settings, value, hessian, factor):
         for a in range(len(hessian)):
             hessian[a, a] -= damp * (abs(hessian[a, a]) + 1e-3)
     first, last = first_given(settings, len(hessian) - 2 - shape_size(settings.noise))
-    out = value + 0.5 * (len(hessian) - (last - first)) * _LOG_2PI
+    size = len(hessian) - (last - first)
+    out = value + 0.5 * size * _LOG_2PI
     if settings.noise == LAPLACE:  # smoothing has taken a half from each coefficient
         out += 0.5 * (len(hessian) - 1)
     for a in range(len(hessian)):
@@ -522,7 +533,9 @@ def _even_hessian(settings, theta, p, hessian):
     for k in range(size - p - 1):
         jacobian[p, p + 1 + k] = -by_log_sd[k]
         jacobian[0, p + 1 + k] = scale * (by_log_sd[k] * mean - by_mean[k])
-    for a in range(size):  # hessian times jacobian, of which only rows 0 and p are not those of an identity
+    for a in range(
+        size
+    ):  # hessian times jacobian, of which only rows 0 and p are not those of an identity
         for b in range(size):
             out[a, b] = hessian[a, b]
             if b > 0:
@@ -591,10 +604,12 @@ def fit_family(y, design, settings: SemSettings, *, tau=0.0, shape=None, start=N
         theta[:] = start
     elif settings.noise == STUDENT:
         theta[p + 1] = math.log(5.0)
+    elif settings.noise == MIXTURE:
+        theta[p + 1 :] = (settings.concentration * BASE) ** (1.0 / 3.0)
     given = settings.variances != FREE
     if given:
         theta[p] = tau
-    if shape is not None and ((settings.noise == MIXTURE and given) or not warm):
+    if shape is not None and (settings.noise == MIXTURE and given or not warm):
         theta[p + 1 :] = shape
     centre, precision, schur, mean, sd, evidence = _fit(y, design, settings, theta, warm)
     if settings.prior != HORSESHOE:

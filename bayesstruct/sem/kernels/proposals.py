@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 
 from bayesstruct.core.jit import kernel, vector_inner
-from bayesstruct.sem.kernels.errors import shape_size
+from bayesstruct.sem.kernels.errors import log_shape_prior, shape_size
 from bayesstruct.sem.kernels.factors import factorize, solve_lower, solve_upper
 from bayesstruct.sem.kernels.fits import (
     FamilyFit,
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 _LOG_2PI = math.log(2.0 * math.pi)
-_SHAPE_DF, _SLOPE_DF, _LAMBDA_DF = 5.0, 8.0, 4.0
+_SHAPE_DF, _MIXTURE_DF, _SLOPE_DF, _LAMBDA_DF = 5.0, 15.0, 8.0, 4.0
 _FLOOR = 1e-10
 _SEED = 20170  # even numbers are part of scores: all chains have to have the same
 
@@ -65,7 +65,7 @@ def _shape_df(settings, k, n):
     """Degrees of freedom of log scale and shape; where the scale has a closed form, twice its gamma shape."""
     if is_exact(settings) and settings.variances == FREE:
         return 2.0 * settings.shape + k + n
-    return _SHAPE_DF
+    return _MIXTURE_DF if settings.noise == MIXTURE else _SHAPE_DF
 
 
 @kernel
@@ -186,7 +186,9 @@ def _slope_centre(fit, settings, theta, p):
 @vector_inner
 def _log_t(df, size, square, log_det):
     """Log density of a multivariate t distribution; `log_det` is half that of its precision."""
-    out = math.lgamma(0.5 * (df + size)) - math.lgamma(0.5 * df) - 0.5 * size * math.log(df * math.pi)
+    out = (
+        math.lgamma(0.5 * (df + size)) - math.lgamma(0.5 * df) - 0.5 * size * math.log(df * math.pi)
+    )
     return out + log_det - 0.5 * (df + size) * math.log1p(square / df)
 
 
@@ -238,7 +240,7 @@ def log_proposal(fit: FamilyFit, settings: SemSettings, theta, n):
         first, centre, factor = _shape_centre(fit, settings, theta, p)
         if first < len(centre):
             square, log_det = _log_quadratic(factor, theta[p + first : size] - centre[first:])
-            out += _log_t(_SHAPE_DF, len(centre) - first, square, log_det)
+            out += _log_t(_shape_df(settings, p - 1, n), len(centre) - first, square, log_det)
     for j in range(k):
         z = (theta[size + j] - fit.scale_mean[j]) / fit.scale_sd[j]
         out += _log_t(_LAMBDA_DF, 1, z * z, -math.log(fit.scale_sd[j]))
@@ -283,6 +285,17 @@ def _draw(fit, settings, numbers, theta, p, n):
 
 
 @kernel
+def log_weight(y, design, fit: FamilyFit, settings: SemSettings, theta):
+    """Log weight of parameters: their log joint density with the table less the log density of a draw."""
+    at = len(design) + 1
+    shape = theta[at : at + shape_size(settings.noise)]
+    if settings.variances == FREE and log_shape_prior(settings, shape) == -np.inf:
+        return -np.inf
+    joint = log_joint(y, design, settings, theta)
+    return joint - log_proposal(fit, settings, theta, len(y))
+
+
+@kernel
 def weigh(y, design, fit: FamilyFit, settings: SemSettings, numbers, theta):
     """Make draws from numbers, and return their log weights.
 
@@ -301,19 +314,11 @@ def weigh(y, design, fit: FamilyFit, settings: SemSettings, numbers, theta):
     (m,) float array
         Log joint density of table and parameters less the log density of the draw.
     """
-    out, n = np.empty(len(numbers)), len(y)
+    out = np.empty(len(numbers))
     for i in range(len(numbers)):
-        _draw(fit, settings, numbers[i], theta[i], len(design), n)
-        out[i] = log_joint(y, design, settings, theta[i])
-        out[i] -= log_proposal(fit, settings, theta[i], n)
+        _draw(fit, settings, numbers[i], theta[i], len(design), len(y))
+        out[i] = log_weight(y, design, fit, settings, theta[i])
     return out
-
-
-@kernel
-def log_weight(y, design, fit: FamilyFit, settings: SemSettings, theta):
-    """Log weight of parameters: their log joint density with the table less the log density of a draw."""
-    joint = log_joint(y, design, settings, theta)
-    return joint - log_proposal(fit, settings, theta, len(y))
 
 
 def draw_family(rng, y, design, fit: FamilyFit, settings: SemSettings, *, m=1, tau=0.0, shape=None):

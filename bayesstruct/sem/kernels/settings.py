@@ -64,7 +64,7 @@ class SemSettings(NamedTuple):
     scale: float  # of the coefficients, in units of the noise
     shape: float  # of the inverse gamma distribution of s^2 without parents
     rate: float  # of that distribution
-    concentration: float = 2.0  # of the Dirichlet distribution of mixture weights
+    concentration: float = 24.0  # of the Dirichlet distribution of mixture weights, in all
     degrees_shape: float = 2.0  # of the gamma distribution of nu - 2
     degrees_rate: float = 0.1
 
