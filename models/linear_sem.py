@@ -66,7 +66,7 @@ def linear_sem(
         random. There may be fewer rows than columns.
     noise : {"gaussian", "laplace", "student", "mixture"}
         Distribution of e. Laplace and t noise have variance 1, t noise with
-        degrees of freedom of its own for each column, 2 + Gamma(2, 0.1). A mixture has seven narrow normal components
+        degrees of freedom of its own for each column, 2 + Gamma(2, 0.1). A mixture has five narrow normal components
         on a grid and a wide one around zero, with weights of its own for each column: it can be flat, skewed, heavy-tailed, or have
         two modes.
     variances : {"free", "equal", "known"}

@@ -16,6 +16,7 @@ from bayesstruct.networks.priors.gaussian_network import (
     coefficient_matrix,
 )
 from bayesstruct.sem.data import SemTable
+from bayesstruct.sem.kernels.errors import BASE
 from bayesstruct.sem.kernels.settings import (
     EQUAL,
     FREE,
@@ -107,7 +108,7 @@ def _shapes(d, settings, law):
     elif settings.noise == MIXTURE:
         own = settings.variances == FREE
         dims = ("node", "component") if own else ("component",)
-        weights = np.full((d, law.size) if own else law.size, settings.concentration)
+        weights = settings.concentration * np.tile(BASE, (d, 1) if own else 1)
         pm.Dirichlet("mixture_weight", weights, dims=dims, default_transform=None)
     return _shape_parameters(d)
 

@@ -17,7 +17,7 @@ from bayesstruct.core.recognition import NotRecognized, is_op, parameters
 from bayesstruct.networks.priors.dag import DAGRV
 from bayesstruct.networks.priors.gaussian_network import InterceptsRV, arc_index
 from bayesstruct.networks.recognition.network import dependents
-from bayesstruct.sem.kernels.errors import LOCATIONS, WIDTHS
+from bayesstruct.sem.kernels.errors import BASE, LOCATIONS, WIDTHS
 from bayesstruct.sem.kernels.settings import NOISES, PRIORS, VARIANCES, SemSettings
 from bayesstruct.sem.priors.incomplete import IncompleteLinearSemRV, MissingNumbersRV
 from bayesstruct.sem.priors.parameters import (
@@ -313,7 +313,7 @@ class _Values:
             more["degrees_shape"] = self._number(NoiseDegreesRV, 0)
             more["degrees_rate"] = self._number(NoiseDegreesRV, 1)
         if DirichletRV in self.found:
-            more["concentration"] = self._number(DirichletRV, 0)
+            more["concentration"] = self._concentration()
         return SemSettings(
             NOISES.index(self.rows.owner.op.law.name),
             VARIANCES.index(variances),
@@ -324,6 +324,17 @@ class _Values:
             rate,
             **more,
         )
+
+    def _concentration(self):
+        """Sum of the prior weights of the components, which have to be those of these components."""
+        alpha = self.of(DirichletRV)[0]
+        total = float(alpha.sum(axis=-1).flat[0])
+        if not np.allclose(alpha, total * BASE):
+            raise NotRecognized(
+                f"the prior weights of {self.found[DirichletRV].name!r} are not a number times "
+                f"{BASE.round(4).tolist()}"
+            )
+        return total
 
     def constants(self):
         """Relative variances, units, values that were set, and the table."""

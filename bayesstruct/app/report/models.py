@@ -437,7 +437,7 @@ _NOISES = {
     "gaussian": "normal noise",
     "laplace": "Laplace noise",
     "student": "t noise, whose degrees of freedom were two plus a Gamma(2, 0.1) variable for each column",
-    "mixture": "noise that is a mixture of eight normal components with fixed means and widths and unknown weights",
+    "mixture": "noise that is a mixture of six normal components with fixed means and widths and unknown weights",
 }
 _SLABS = {
     "spike_slab": "normal",

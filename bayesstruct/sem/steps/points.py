@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Points"]
 
-_LEAST = 1e-300  # weight of a component of a mixture
-
-
 class Points:
     """Translation between points of a model and states of a chain.
 
@@ -43,7 +40,7 @@ class Points:
     def state(self, rng, point: dict) -> SemState:
         """State of a chain at a point.
 
-        Weights of a mixture have one coordinate more than numbers; their sum is drawn from its distribution, N(0, 1).
+        Weights of a mixture are cubes of coordinates divided by their sum, which is drawn from its distribution.
         """
         settings, names, d = self.settings, self.names, self.d
         state = SemState(np.array(point[self.dag], np.int8))
@@ -76,10 +73,9 @@ class Points:
             return np.log(point[self.names[NoiseDegreesRV]] - 2.0)[:, None]
         if self.settings.noise != MIXTURE:
             return np.empty((self.d, 0))
-        logs = np.log(np.maximum(point[self.names[DirichletRV]], _LEAST))
-        logs = np.atleast_2d(logs - logs.mean(axis=-1, keepdims=True))
-        logs += rng.standard_normal((len(logs), 1)) / np.sqrt(logs.shape[1])
-        return np.broadcast_to(logs, (self.d, logs.shape[1]))
+        share = np.atleast_2d(point[self.names[DirichletRV]])
+        total = rng.gamma(self.settings.concentration, size=(len(share), 1))
+        return np.broadcast_to(np.cbrt(share * total), (self.d, share.shape[1]))
 
     def write(self, state: SemState, point: dict) -> None:
         """Put a state into a point."""
@@ -106,8 +102,8 @@ class Points:
         if settings.noise == STUDENT:
             point[names[NoiseDegreesRV]] = 2.0 + np.exp(np.array(shapes)[:, 0])
         if settings.noise == MIXTURE:
-            logs = np.array(shapes) if settings.variances == FREE else state.shared.shape
-            share = np.exp(logs - logs.max(axis=-1, keepdims=True))
+            own = np.array(shapes) if settings.variances == FREE else state.shared.shape
+            share = own**3
             point[names[DirichletRV]] = share / share.sum(axis=-1, keepdims=True)
 
     def parameters(self, point: dict) -> tuple[np.ndarray, ...]:

@@ -13,7 +13,7 @@ MATRIX = np.array([[0.0, 0.0, 0.0], [1.2, 0.0, 0.0], [-0.7, 0.8, 0.0]])
 INTERCEPT, SCALES = np.array([0.3, -0.5, 1.0]), np.array([1.0, 0.5, 0.8])
 SHAPE = {
     "student": np.array([[3.0], [5.0], [3.0]]),
-    "mixture": np.random.default_rng(2).dirichlet(np.full(8, 0.5), size=3),
+    "mixture": np.random.default_rng(2).dirichlet(np.full(6, 0.5), size=3),
 }
 N = 4000
 

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from bayesstruct.sem.data import sem_table
+from bayesstruct.sem.kernels.errors import BASE
 from bayesstruct.sem.priors.noise import noise_law
 from bayesstruct.models import linear_sem
 
@@ -21,7 +22,7 @@ LOCAL = {(0, 1): 0.3, (2, 1): 2.0, (0, 2): 1.5}
 ARCS = [(1, 0), (2, 0), (0, 1), (2, 1), (0, 2), (1, 2)]  # as results order them
 INTERCEPT = np.array([0.2, -0.1, 0.4])
 DEGREES = np.array([3.0, 8.0, 30.0])
-PI = np.random.default_rng(1).dirichlet(np.ones(8), size=3)
+PI = np.random.default_rng(1).dirichlet(np.ones(6), size=3)
 KNOWN = np.array([1.0, 2.0, 6.0])
 
 
@@ -93,7 +94,7 @@ def expected(noise, variances, prior):
             total += stats.gamma.logpdf(DEGREES[i] - 2, 2.0, scale=10.0)
     if noise == "mixture":
         used = PI if variances == "free" else PI[:1]
-        total += sum(stats.dirichlet.logpdf(own, np.full(8, 2.0)) for own in used)
+        total += sum(stats.dirichlet.logpdf(own, 24.0 * BASE) for own in used)
     return total
 
 

@@ -10,7 +10,7 @@ from bayesstruct.sem.reading.predictions import SemRows
 
 MATRIX = np.array([[0.0, 0.0], [1.5, 0.0]])
 SCALES = np.array([1.0, 0.6])
-SHAPE = {"student": np.full((2, 1), 3.0), "mixture": np.array([[4.0, 1, 1, 1, 1, 1, 4, 1]] * 2) / 14}
+SHAPE = {"student": np.full((2, 1), 3.0), "mixture": np.array([[4.0, 1, 1, 1, 4, 1]] * 2) / 12}
 
 
 def log_density(noise, e, i):
