@@ -35,6 +35,7 @@ __all__ = [
     "shape_prior_terms",
     "shape_size",
     "smooth_absolute",
+    "start_shape",
 ]
 
 _SIDE, _STEP, _NARROW, _WIDE = 2, 0.75, 0.42, 2.0
@@ -55,7 +56,7 @@ _FLAT = 8.0  # smoothed absolute values are exact beyond so many widths
 
 @kernel
 def shape_size(noise):
-    """Number of coordinates of the shape of a noise."""
+    """Return the number of coordinates of the shape of a noise."""
     return 1 if noise == STUDENT else _K if noise == MIXTURE else 0
 
 
@@ -311,3 +312,12 @@ def mixture_moments(shape):
         2.0 * variance
     )
     return mean, 0.5 * math.log(variance), by_mean, by_log_sd
+
+
+def start_shape(settings: SemSettings) -> np.ndarray:
+    """Return the shape where fits begin: five degrees of freedom more than two, prior means of weights."""
+    if settings.noise == STUDENT:
+        return np.array([math.log(5.0)])
+    if settings.noise == MIXTURE:
+        return (settings.concentration * BASE) ** (1.0 / 3.0)
+    return np.empty(0)

@@ -26,7 +26,6 @@ import numpy as np
 
 from bayesstruct.core.jit import kernel, vector_inner
 from bayesstruct.sem.kernels.errors import (
-    BASE,
     log_density,
     log_shape_prior,
     mixture_moments,
@@ -34,6 +33,7 @@ from bayesstruct.sem.kernels.errors import (
     shape_prior_terms,
     shape_size,
     smooth_absolute,
+    start_shape,
 )
 from bayesstruct.sem.kernels.factors import factorize, solve_lower, solve_upper
 from bayesstruct.sem.kernels.settings import (
@@ -53,8 +53,8 @@ __all__ = [
     "family_design",
     "fit_family",
     "is_exact",
-    "move_coordinates",
     "log_joint",
+    "move_coordinates",
     "parameter_count",
 ]
 
@@ -87,7 +87,7 @@ class FamilyFit(NamedTuple):
 
 @kernel
 def parameter_count(settings: SemSettings, k):
-    """Number of parameters of a column with k parents."""
+    """Return the number of parameters of a column with k parents."""
     scales = k if settings.prior == HORSESHOE else 0
     return k + 2 + shape_size(settings.noise) + scales
 
@@ -602,14 +602,12 @@ def fit_family(y, design, settings: SemSettings, *, tau=0.0, shape=None, start=N
     warm = start is not None
     if warm:
         theta[:] = start
-    elif settings.noise == STUDENT:
-        theta[p + 1] = math.log(5.0)
-    elif settings.noise == MIXTURE:
-        theta[p + 1 :] = (settings.concentration * BASE) ** (1.0 / 3.0)
+    else:
+        theta[p + 1 :] = start_shape(settings)
     given = settings.variances != FREE
     if given:
         theta[p] = tau
-    if shape is not None and (settings.noise == MIXTURE and given or not warm):
+    if shape is not None and ((settings.noise == MIXTURE and given) or not warm):
         theta[p + 1 :] = shape
     centre, precision, schur, mean, sd, evidence = _fit(y, design, settings, theta, warm)
     if settings.prior != HORSESHOE:

@@ -55,7 +55,7 @@ _SEED = 20170  # even numbers are part of scores: all chains have to have the sa
 
 @kernel
 def number_count(settings: SemSettings, k):
-    """Normal and chi-square numbers that a draw of the parameters of a column with k parents takes."""
+    """Return how many normal and chi-square numbers a draw of the parameters of a column with k parents takes."""
     scales = 2 * k if settings.prior == HORSESHOE else 0
     return k + 4 + shape_size(settings.noise) + scales
 
@@ -99,7 +99,7 @@ def random_numbers(rng, settings: SemSettings, k, n, m):
 
 @lru_cache(maxsize=256)
 def even_numbers(settings: SemSettings, k: int, n: int, m: int) -> np.ndarray:
-    """Fixed numbers for m draws, spread evenly (a scrambled Sobol sequence).
+    """Make fixed numbers for m draws, spread evenly (a scrambled Sobol sequence).
 
     Parameters
     ----------
