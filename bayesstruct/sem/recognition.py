@@ -99,7 +99,11 @@ class LinearEquations:
     def missing(self) -> np.ndarray:
         """Values that are missing, (n, d) bool."""
         op = self.rows.owner.op
-        return op.mask.missing if isinstance(op, IncompleteLinearSemRV) else np.zeros(self.x.shape, bool)
+        return (
+            op.mask.missing
+            if isinstance(op, IncompleteLinearSemRV)
+            else np.zeros(self.x.shape, bool)
+        )
 
     @property
     def free(self) -> np.ndarray:
@@ -189,8 +193,13 @@ def _check_kinds(rows, found):
         np.array_equal(law.location, LOCATIONS) and np.array_equal(law.width, WIDTHS)
     ):
         raise NotRecognized(f"the mixture of {rows.name!r} has other components than noise_law")
-    if MissingNumbersRV in found and found[MissingNumbersRV].owner.op.mask is not rows.owner.op.mask:
-        raise NotRecognized(f"{found[MissingNumbersRV].name!r} are not the values that {rows.name!r} misses")
+    if (
+        MissingNumbersRV in found
+        and found[MissingNumbersRV].owner.op.mask is not rows.owner.op.mask
+    ):
+        raise NotRecognized(
+            f"{found[MissingNumbersRV].name!r} are not the values that {rows.name!r} misses"
+        )
 
 
 def _check_free(model, rv):
@@ -291,7 +300,9 @@ class _Values:
             for k, point in enumerate(self.points)
         ]
         if not np.allclose(found[0], found[1], rtol=1e-9):
-            raise NotRecognized(f"noise scales of {self.rows.name!r} are not one number times constants")
+            raise NotRecognized(
+                f"noise scales of {self.rows.name!r} are not one number times constants"
+            )
         return np.broadcast_to(found[0], (self.d,)).copy()
 
     def settings(self) -> SemSettings:

@@ -73,9 +73,7 @@ class MissingNumbers(Continuous):
     rv_op = MissingNumbersRV.rv_op
 
     @classmethod
-    def dist(
-        cls, table: "ArrayLike", missing: "Mask | ArrayLike", **kwargs
-    ) -> "TensorVariable":
+    def dist(cls, table: "ArrayLike", missing: "Mask | ArrayLike", **kwargs) -> "TensorVariable":
         """Create the distribution without a model."""
         mask = missing if isinstance(missing, Mask) else Mask(missing)
         table = np.where(mask.missing, 0.0, np.asarray(table, float))

@@ -25,7 +25,9 @@ def shape_draws(posterior: "DagPosterior") -> np.ndarray:
     if name == "student":
         return flat_draws(posterior, "degrees")[:, :, None]
     if name != "mixture":
-        return np.zeros((posterior.draws["dag"].sizes["chain"] * posterior.draws.sizes["draw"], d, 1))
+        return np.zeros(
+            (posterior.draws["dag"].sizes["chain"] * posterior.draws.sizes["draw"], d, 1)
+        )
     values = flat_draws(posterior, "mixture_weight")
     shared = values.ndim == 2  # by all columns
     return np.repeat(values[:, None], d, axis=1) if shared else values

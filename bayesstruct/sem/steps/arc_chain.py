@@ -28,7 +28,7 @@ from bayesstruct.sem.kernels.errors import log_shape_prior, shape_size
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE
 from bayesstruct.sem.steps.families import Families, Shared
 
-__all__ = ["SemState", "climb", "fill_parameters", "sweep"]
+__all__ = ["ArcState", "climb", "fill_parameters", "sweep"]
 
 _COORDINATES = 3  # of a column that are drawn by slices in a sweep
 _STEPS_OUT = 8
@@ -37,7 +37,7 @@ _PASSES = 20  # of a greedy search
 
 
 @dataclass
-class SemState:
+class ArcState:
     """Graph and parameters.
 
     Attributes
@@ -81,7 +81,7 @@ def _removed(parents, j):
 
 
 def _propose(rng, state):
-    """A change of one arc, or of one parent for another; parents by column, or None where nothing changes.
+    """Draw a change of one arc, or of one parent for another; parents by column, or None where nothing changes.
 
     Each proposal has the probability of the one that undoes it.
     """
@@ -118,7 +118,7 @@ def _put(state, changed):
         state.dag[list(parents), i] = 1
 
 
-def _move(rng, families: Families, state: SemState) -> bool:
+def _move(rng, families: Families, state: ArcState) -> bool:
     """Propose a change of the graph; return whether it was accepted."""
     changed = _propose(rng, state)
     if changed is None:
@@ -235,14 +235,14 @@ def _draw_shared(rng, families, state):
     density()  # parameters of the columns follow
 
 
-def sweep(rng, families: Families, state: SemState, moves: int) -> float:
+def sweep(rng, families: Families, state: ArcState, moves: int) -> float:
     """Move graph and parameters once, in place.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     families : Families
-    state : SemState
+    state : ArcState
     moves : int
         Proposals of changes of the graph.
 
@@ -260,7 +260,7 @@ def sweep(rng, families: Families, state: SemState, moves: int) -> float:
     return accepted / moves
 
 
-def climb(rng, families: Families, state: SemState) -> None:
+def climb(rng, families: Families, state: ArcState) -> None:
     """Move the graph to a good one: parents by a random order, then the best changes of single arcs."""
     d, shared = families.d, state.shared
     position = np.empty(d, np.int64)
@@ -300,7 +300,7 @@ def _improve(families, state, best, j, i):
     return False
 
 
-def fill_parameters(rng, families: Families, state: SemState) -> None:
+def fill_parameters(rng, families: Families, state: ArcState) -> None:
     """Draw the parameters of all columns from their fits."""
     state.theta = [
         families.draw(rng, i, state.parents(i), state.shared)[0] for i in range(families.d)

@@ -95,7 +95,9 @@ class Families:
             self.weights[key] = self.prior.local(i, parents)
         return self.weights[key]
 
-    def draw(self, rng, i: int, parents: tuple[int, ...], shared: Shared) -> tuple[np.ndarray, float]:
+    def draw(
+        self, rng, i: int, parents: tuple[int, ...], shared: Shared
+    ) -> tuple[np.ndarray, float]:
         """Draw parameters of a family from its fit, with their log weight."""
         y, design, fit = self.fit(i, parents, shared)
         given = {"tau": shared.tau + self.offsets[i], "shape": shared.shape}

@@ -7,11 +7,13 @@ from pymc.step_methods.state import dataclass_state
 
 from bayesstruct.core.gibbs import GibbsStep, register_step
 from bayesstruct.core.recognition import check_drawn, is_claimed, is_op, only_one, refusals
+from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.recognition.network import GRAPHS
 from bayesstruct.networks.steps.complete import NetworkMCMC
 from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
 from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
+from bayesstruct.sem.kernels.errors import start_shape
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE
 from bayesstruct.sem.priors.incomplete import MissingNumbersRV
 from bayesstruct.sem.priors.parameters import (
@@ -23,8 +25,8 @@ from bayesstruct.sem.priors.parameters import (
 )
 from bayesstruct.sem.priors.rows import STEP
 from bayesstruct.sem.recognition import equations_of
-from bayesstruct.sem.steps.arc_chain import climb, fill_parameters, sweep
-from bayesstruct.sem.steps.families import Families
+from bayesstruct.sem.steps.arc_chain import ArcState, climb, fill_parameters, sweep
+from bayesstruct.sem.steps.families import Families, Shared
 from bayesstruct.sem.steps.points import Points
 
 __all__ = ["LinearSemMCMC"]
@@ -37,6 +39,7 @@ _OWN = (
     NoiseDegreesRV,
     MissingNumbersRV,
 )
+_SEED = 20170  # of the search for where families are fitted
 _BEGIN = 20  # sweeps until what columns share is near where it will be
 _SUPPORTED = (
     "Supported are one observed LinearSem with ArcSlabs, Intercepts and NoiseScales or a CommonNoiseScale of a DAG "
@@ -46,10 +49,118 @@ _SUPPORTED = (
 
 @dataclass_state
 class LinearSemMCMCState(StepMethodState):
-    """State of a step that remembers whether it has begun, and where a mixture that columns share is fitted."""
+    """State of a step that remembers whether it has begun."""
 
     begun: bool
-    reference: np.ndarray
+
+
+class _Complete:
+    """Chain on a complete table, with tables of parent sets that are made once."""
+
+    def __init__(self, equations, candidates):
+        from bayesstruct.sem.kernels.chain import SemChain
+        from bayesstruct.sem.kernels.scores import SemScores
+
+        op, settings = equations.dag.owner.op, equations.settings
+        free = equations.free
+        scores = SemScores(
+            equations.table,
+            settings,
+            interventions=None if free.all() else ~free,
+            relative=equations.relative,
+            **_reference(equations),
+        )
+        problem = NetworkProblem(tuple(map(str, op.names)), scores, op.prior, op.order)
+        self.points, self.chain = Points(equations), SemChain(problem, candidates=candidates)
+
+    def start(self, rng, point):
+        """Put the end of a short search into a point, unless it has a graph."""
+        if not point[self.points.dag].any():
+            self.points.write(self.chain.start(rng), point)
+
+    def move(self, rng, point):
+        """Draw graph and parameters; return the share of proposals that were accepted."""
+        state, found = self.chain.sweep(rng, self.points.state(point))
+        self.points.write(state, point)
+        return found["acceptance"]
+
+
+def _reference(equations):
+    """Where families are fitted if columns share their scale: near its posterior."""
+    if equations.settings.variances == FREE:
+        return {}
+    chain, rng = _Incomplete(equations), np.random.default_rng(_SEED)
+    arcs = chain.settle(rng, equations.table)
+    mixture = equations.settings.noise == MIXTURE
+    return {"log_scale": arcs.shared.tau} | ({"shape": arcs.shared.shape} if mixture else {})
+
+
+class _Incomplete:
+    """Chain on a table whose missing values are drawn too, with fits that are made when they are asked for."""
+
+    def __init__(self, equations):
+        self.equations, self.points = equations, Points(equations)
+        prior, d = equations.dag.owner.op.prior, len(equations.relative)
+        settings = equations.settings
+        self.moves = max(20, 2 * d * (d - 1))
+        self.families = Families(settings, equations.relative, equations.free, prior)
+        self.mixture = settings.variances != FREE and settings.noise == MIXTURE
+
+    def _begin(self):
+        """State without arcs, at the prior of what columns share."""
+        d, settings = len(self.equations.relative), self.equations.settings
+        shape = start_shape(settings) if self.mixture else np.empty(0)
+        return ArcState(np.zeros((d, d), np.int8), shared=Shared(-0.5, shape.copy()))
+
+    def settle(self, rng, table):
+        """State at the end of a greedy search, after some sweeps if columns share something."""
+        arcs, families = self._begin(), self.families
+        families.use(table, arcs.shared.shape if self.mixture else None)
+        climb(rng, families, arcs)
+        fill_parameters(rng, families, arcs)
+        for _ in range(_BEGIN if families.settings.variances != FREE else 0):
+            sweep(rng, families, arcs, families.d)
+            if self.mixture:
+                families.use(table, arcs.shared.shape)
+        return arcs
+
+    def start(self, rng, point):
+        """Fill missing values with observed ones of the same column, and search for a graph unless there is one."""
+        equations, cells = self.equations, self._cells
+        if point[self.points.dag].any():
+            return
+        x = equations.x
+        for j in np.flatnonzero(equations.missing.any(axis=0)):
+            own = equations.missing[:, j]
+            x[own, j] = rng.choice(x[~own, j], own.sum())
+        point[cells] = x[equations.missing]
+        arcs = self.settle(rng, equations.table)
+        self.points.write(self.points.sem_state(arcs), point)
+
+    @property
+    def _cells(self):
+        return self.equations.names[MissingNumbersRV]
+
+    def move(self, rng, point):
+        """Draw graph, parameters and missing values; return the share of proposals that were accepted."""
+        from bayesstruct.sem.kernels.missing_cells import draw_missing_cells
+
+        equations = self.equations
+        missing = equations.missing
+        equations.x[missing] = point[self._cells]
+        table = equations.table
+        arcs = self.points.arc_state(rng, self.points.state(point))
+        self.families.use(table, arcs.shared.shape if self.mixture else None)
+        share = sweep(rng, self.families, arcs, self.moves)
+        state = self.points.sem_state(arcs)
+        self.points.write(state, point)
+        gaps = np.flatnonzero(missing.any(axis=1))
+        z, params = table[gaps], self.points.parameters(state)
+        noise = equations.settings.noise
+        draw_missing_cells(rng, noise, *params, equations.free[gaps], z, missing[gaps])
+        table[gaps] = z
+        point[self._cells] = (equations.location + equations.spread * table)[missing]
+        return share
 
 
 @register_step(before=(ScoredNetworkMCMC, IncompleteNetworkMCMC, NetworkMCMC, OrderNetworkMCMC))
@@ -57,15 +168,20 @@ class LinearSemMCMC(GibbsStep):
     """Draws of the graph, the parameters and the missing values of linear structural equations.
 
     Assigned by ``pm.sample`` to a :class:`bayesstruct.DAG` with the parameters of a :class:`bayesstruct.distributions.LinearSem` or
-    :class:`bayesstruct.distributions.IncompleteLinearSem`. One call proposes `moves` changes of single arcs, or of one parent
-    for another, each with new parameters of the columns concerned from approximations of their posterior, which the
-    acceptance corrects (:mod:`bayesstruct.sem.steps.arc_chain`); then it draws the parameters of all columns, what they share,
-    and missing values given what makes the noise of each value normal.
+    :class:`bayesstruct.distributions.IncompleteLinearSem`. Graphs are proposed by moves of partition and structure Markov chain Monte
+    Carlo on approximate evidences, up to 11 columns also by independent draws; parameters of the columns whose parents change by
+    approximations of their posterior; and both are accepted by what the approximations get
+    wrong (:mod:`bayesstruct.sem.kernels.chain`), so that the posterior is exact.
+
+    If values are missing, the table is another one in each draw. Then single arcs are added, deleted, reversed and
+    exchanged, with approximations that are made when they are asked for (:mod:`bayesstruct.sem.steps.arc_chain`), and missing values
+    are drawn given what makes the noise of each value normal.
 
     Parameters
     ----------
-    moves : int, optional
-        Proposals of changes of the graph for each draw; twice the number of ordered pairs of columns by default, at least 20.
+    candidates : int, optional
+        Candidate parents of each column to begin with; 7 beyond 14 columns. Graphs whose parent sets have more than one
+        parent outside the candidates are not visited. Not used if values are missing.
 
     Raises
     ------
@@ -74,14 +190,16 @@ class LinearSemMCMC(GibbsStep):
 
     Notes
     -----
-    The first call of a chain puts it at the end of a greedy search from parents by a random order, so that chains start apart.
+    The first call of a chain puts it at the end of a short search from a random order, so that chains start apart.
 
-    Statistics of each draw: ``n_arcs``, and ``acceptance``, the share of the proposed changes that were accepted.
+    Statistics of each draw: ``n_arcs``, and ``acceptance``, the share of the proposed graphs that were accepted.
 
     References
     ----------
     Green, P. J. (1995). Reversible jump Markov chain Monte Carlo computation and Bayesian model determination.
-    *Biometrika* 82, 711-732.
+    *Biometrika* 82, 711-732. -- Kuipers, J. and Moffa, G. (2017). Partition MCMC for inference on acyclic digraphs. *JASA* 112,
+    282-299. -- Andrieu, C. and Roberts, G. O. (2009). The pseudo-marginal approach for efficient Monte Carlo
+    computations. *Annals of Statistics* 37, 697-725.
     """
 
     name = STEP
@@ -91,91 +209,33 @@ class LinearSemMCMC(GibbsStep):
     }
     _state_class = LinearSemMCMCState
 
-    def prepare(self, model, drawn, moves=None):
+    def prepare(self, model, drawn, candidates=None):
         """Recognise the equations, and set the chain up."""
         dag = only_one(drawn, GRAPHS, "graphs", _SUPPORTED)
         with refusals(dag, _SUPPORTED):
-            self.equations = equations = equations_of(model, dag)
+            equations = equations_of(model, dag)
             check_drawn(equations.variables, drawn)
-        d = len(equations.relative)
-        self.moves = max(20, 2 * d * (d - 1)) if moves is None else int(moves)
-        self.points, prior = Points(equations), dag.owner.op.prior
-        self.families = Families(equations.settings, equations.relative, equations.free, prior)
-        self.begun, self.reference = False, np.empty(0)
-        self.cells = equations.names.get(MissingNumbersRV)
-        self.complete = not equations.missing.any()
-        if self.complete:
-            self.families.use(equations.table)
+        complete = not equations.missing.any()
+        self.chain = _Complete(equations, candidates) if complete else _Incomplete(equations)
+        self.begun, self.dag = False, dag.name
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""
         super().setup_chain(rng, tune, draws)
-        self.begun, self.reference = False, np.empty(0)
+        self.begun = False
 
     def step(self, point):
         """Draw graph, parameters and missing values once."""
         point = dict(point)
         if not self.begun:
-            self._begin(point)
-        table = self._table(point)
-        self._use(table)
-        state = self.points.state(self.rng, point)
-        share = sweep(self.rng, self.families, state, self.moves)
-        self.points.write(state, point)
-        if self.cells is not None:
-            self._fill(table, point)
-        return point, [{"n_arcs": int(state.dag.sum()), "acceptance": share}]
-
-    def _table(self, point):
-        """Table in the units of the model with the missing values of a point."""
-        equations = self.equations
-        x = equations.x.copy()
-        if self.cells is not None:
-            x[equations.missing] = point[self.cells]
-        return (x - equations.location) / equations.spread
-
-    def _use(self, table):
-        if not self.complete or not np.array_equal(self.families.reference, self.reference):
-            self.families.use(table, self.reference)
-
-    def _fill(self, table, point):
-        """Draw the missing values given all else."""
-        from bayesstruct.sem.kernels.missing_cells import draw_missing_cells
-
-        equations = self.equations
-        gaps = np.flatnonzero(equations.missing.any(axis=1))
-        z, missing = table[gaps], equations.missing[gaps]
-        params = self.points.parameters(point)
-        noise = equations.settings.noise
-        draw_missing_cells(self.rng, noise, *params, equations.free[gaps], z, missing)
-        point[self.cells] = (equations.location + equations.spread * z)[missing]
-
-    def _begin(self, point):
-        """Put a chain at the end of a greedy search."""
-        rng, settings, families = self.rng, self.equations.settings, self.families
-        table = self._table(point)
-        self._use(table)
-        state = self.points.state(rng, point)
-        shared = settings.variances != FREE
-        if shared and settings.noise == MIXTURE:
-            families.use(table, state.shared.shape)
-        if shared:
-            state.shared.tau = float(np.log(max(table.std() / 2.0, 1e-3)))
-        climb(rng, families, state)
-        fill_parameters(rng, families, state)
-        for _ in range(_BEGIN if shared else 0):
-            sweep(rng, families, state, families.d)
-            if settings.noise == MIXTURE:
-                families.use(table, state.shared.shape)
-        if shared and settings.noise == MIXTURE:
-            self.reference = state.shared.shape.copy()
-        self.points.write(state, point)
-        self.begun = True
+            self.chain.start(self.rng, point)
+            self.begun = True
+        share = self.chain.move(self.rng, point)
+        share = 0.0 if np.isnan(share) else share
+        return point, [{"n_arcs": int(point[self.dag].sum()), "acceptance": share}]
 
     @staticmethod
     def competence(var, has_grad):
         """Ideal for graphs and parameters of linear structural equations."""
         own = is_op(var, _OWN) or is_claimed(var, STEP)
         return Competence.IDEAL if own else Competence.INCOMPATIBLE
-
-

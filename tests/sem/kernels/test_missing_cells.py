@@ -62,7 +62,9 @@ def test_draws_as_if_noise_were_normal_do_not(noise, monkeypatch):
 
 def test_values_that_were_set_say_nothing_of_their_parents():
     rng = np.random.default_rng(1)
-    z = np.tile([0.0, 50.0, 0.0], (2000, 1))  # the second column was set, far from what its parent explains
+    z = np.tile(
+        [0.0, 50.0, 0.0], (2000, 1)
+    )  # the second column was set, far from what its parent explains
     missing, free = np.zeros(z.shape, bool), np.ones(z.shape, bool)
     missing[:, 0], free[:, 1:] = True, False
     params = INTERCEPT, MATRIX, SCALES, np.zeros((3, 1)), free, z, missing

@@ -30,7 +30,8 @@ def test_cause_given_its_effect_is_that_of_a_grid(noise):
     found = rows.predict([[np.nan, 2.0]], 0.9)
     grid = np.linspace(-12, 12, 4001)
     density = np.exp(
-        log_density(noise, grid / SCALES[0], 0) + log_density(noise, (2.0 - 1.5 * grid) / SCALES[1], 1)
+        log_density(noise, grid / SCALES[0], 0)
+        + log_density(noise, (2.0 - 1.5 * grid) / SCALES[1], 1)
     )
     density /= density.sum()
     mean = density @ grid

@@ -12,7 +12,7 @@ from bayesstruct.sem.kernels.errors import BASE
 from bayesstruct.sem.kernels.settings import FREE, NOISES, SemSettings, sem_settings
 from bayesstruct.sem.priors.noise import noise_law
 from bayesstruct.sem.steps import arc_chain
-from bayesstruct.sem.steps.arc_chain import SemState, sweep
+from bayesstruct.sem.steps.arc_chain import ArcState, sweep
 from bayesstruct.sem.steps.families import Families, Shared
 
 D, N = 3, 6
@@ -22,7 +22,7 @@ PRIOR = ParentPrior(D, max_parents=2)
 
 def prior_state(rng, settings: SemSettings):
     """Graph and parameters from their prior, written down independently of the kernels."""
-    state = SemState(draw_dag(rng, PRIOR, order=False))
+    state = ArcState(draw_dag(rng, PRIOR, order=False))
     noise, free = NOISES[settings.noise], settings.variances == FREE
     common = 1.0 / np.sqrt(rng.gamma(settings.shape, 1.0 / settings.rate))
     cubes = rng.gamma(settings.concentration * BASE, size=(D, len(BASE)))
