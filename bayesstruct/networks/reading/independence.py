@@ -131,7 +131,7 @@ def independence_check(
     if lost := int((~tested.testable).sum()):
         notes.append(_UNTESTABLE.format(count=lost, total=len(tested.testable)))
     frame.attrs = {
-        "contradicted": float(min(weight @ wrong, 1.0)),
+        "contradicted": round(float(weight @ wrong), 12),
         "combined_p_value": float(weight @ [_fisher(tested, own) for own in implied.implied]),
         "alpha": alpha,
         "notes": notes,
