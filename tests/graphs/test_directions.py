@@ -65,8 +65,8 @@ def test_notes_tell_whether_the_model_knows_directions(graphs):
     tree = dag_posterior(graphs)
     assert "prior alone" in bs.direction_table(tree).attrs["notes"][0]
     tree["constant_data"]["arc_identified"] = 1
-    assert "distribution of its noise" in bs.direction_table(tree).attrs["notes"][0]
-    assert "distribution of its noise" in bs.arc_table(tree).attrs["notes"][0]
+    assert "form of its distributions" in bs.direction_table(tree).attrs["notes"][0]
+    assert "form of its distributions" in bs.arc_table(tree).attrs["notes"][0]
 
 
 def test_results_that_were_saved(graphs, tmp_path):

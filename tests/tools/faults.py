@@ -794,6 +794,34 @@ FAULTS = [
         "graphs/nodes/test_communities.py",
     ),
     Fault(
+        "consensus-gain: an arc gains its probability, whatever that of no arc is",
+        "bayesstruct/graphs/sets/consensus.py",
+        "gain = probability - absent",
+        "gain = probability - 0.5",
+        "graphs/sets/test_consensus.py",
+    ),
+    Fault(
+        "acyclic-bound: the bound leaves out arcs between components",
+        "bayesstruct/graphs/sets/acyclic.py",
+        "float(gain[component[:, None] != component].sum())",
+        "0.0",
+        "graphs/sets/test_consensus.py",
+    ),
+    Fault(
+        "weights-class: draws keep the positions of unsorted classes",
+        "bayesstruct/graphs/sets/weights.py",
+        "np.argsort(order)[found.index], found.count[order]",
+        "found.index, found.count[order]",
+        "graphs/sets/test_weights.py networks/test_effects_by_graph.py",
+    ),
+    Fault(
+        "basis-given: the parents of the later column alone are given",
+        "bayesstruct/graphs/sets/separations.py",
+        "given = graph[:, later].T | graph[:, earlier].T",
+        "given = graph[:, earlier].T",
+        "networks/test_independence.py",
+    ),
+    Fault(
         "expected-shd: the product counted once",
         "bayesstruct/graphs/distances.py",
         "return float((p + q - 2 * p * q).sum())",
@@ -1006,6 +1034,27 @@ FAULTS = [
         "free = ~np.isin(names, list(setting))",
         "free = np.isin(names, names)",
         "modes/test_predict.py",
+    ),
+    Fault(
+        "effects-share: variance inside graphs counts as variance between them",
+        "bayesstruct/networks/reading/effects_by_graph.py",
+        "total - inside - (filled - 1) * inside / free",
+        "total - inside",
+        "networks/test_effects_by_graph.py",
+    ),
+    Fault(
+        "independence-moments: the first term of the variance is left out",
+        "bayesstruct/networks/kernels/independence.py",
+        "np.maximum(first + n**2 / (n - 1) * w * w_, 0.0)",
+        "np.maximum(n**2 / (n - 1) * w * w_, 0.0)",
+        "networks/test_independence.py",
+    ),
+    Fault(
+        "independence-nuisance: fitted coefficients count as known",
+        "bayesstruct/networks/kernels/mixed_independence.py",
+        "across @ np.linalg.pinv(nuisance, hermitian=True) @ across.T",
+        "0.0 * own",
+        "networks/test_mixed_independence.py",
     ),
     # features
     Fault(

@@ -31,8 +31,8 @@ EQUIVALENCE = (
     "that of the adjacency."
 )
 IDENTIFIED = (
-    "The model tells Markov equivalent graphs apart by the distribution of its noise: directions are as certain as "
-    "that assumption is right."
+    "This model tells Markov equivalent graphs apart by the form of its distributions, such as noise that is not "
+    "normal or has equal variances: directions are as certain as that assumption is right."
 )
 
 

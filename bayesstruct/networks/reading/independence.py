@@ -15,6 +15,7 @@ from bayesstruct.networks.kernels.independence import (
     independent_numbers,
     independent_states,
 )
+from bayesstruct.networks.kernels.mixed_independence import independent_mixed
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
 
 if TYPE_CHECKING:
@@ -42,13 +43,14 @@ def independence_check(
     """Check whether conditional independences that the drawn graphs imply are contradicted by the table.
 
     A graph without an arc between two columns says that they are independent given the parents of both. Each such statement
-    of up to 500 posterior draws is compared with the table: by the partial correlation of numbers, by the chi-square statistic of states.
+    of up to 500 posterior draws is compared with the table: by the partial correlation of numbers, by the chi-square
+    statistic of states, and in tables with both by a test of the regression of one column.
 
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.bayesian_network`, or of another model with directed acyclic graphs, whose rows ``x`` are
-        all numbers or all states.
+        Result of :func:`bayesstruct.models.bayesian_network`, or of another model with directed acyclic graphs and
+        rows ``x``.
     alpha : float
         Probability with which at least one independence of a graph that is right is said to be contradicted.
     by : {"pair", "given"}
@@ -82,8 +84,7 @@ def independence_check(
     Raises
     ------
     TypeError, ValueError
-        If the result has no directed acyclic graphs or no table; if it has columns of both kinds; if an option is
-        out of range.
+        If the result has no directed acyclic graphs or no table; if an option is out of range.
 
     Notes
     -----
@@ -97,7 +98,8 @@ def independence_check(
 
     A row counts if both columns and those given were observed in it, and the later of both columns in the order of the graph was not set
     from outside. p-values are approximations for
-    numbers whose noise is not normal, and for states, whose statistic has the mean and variance that the counts imply.
+    numbers whose noise is not normal, and for states, whose statistic has the mean and variance that the counts imply. In tables with numbers and
+    states regressions are additive, linear for numbers and logistic for states.
 
     References
     ----------
@@ -129,7 +131,7 @@ def independence_check(
     if lost := int((~tested.testable).sum()):
         notes.append(_UNTESTABLE.format(count=lost, total=len(tested.testable)))
     frame.attrs = {
-        "contradicted": float(min(weight @ wrong, 1.0)),
+        "contradicted": round(float(weight @ wrong), 12),
         "combined_p_value": float(weight @ [_fisher(tested, own) for own in implied.implied]),
         "alpha": alpha,
         "notes": notes,
@@ -155,11 +157,10 @@ def _tested(idata, posterior: "DagPosterior", implied: BasisSets) -> Tested:
         states = NetworkStates.read(posterior.constants).count.astype(int)
         codes = np.where(missing, 0, table).astype(int)
         return independent_states(codes, states, use, *statements)
-    if "column_states" in posterior.constants and posterior.constants["column_states"].any():
-        raise ValueError(
-            "the table has columns of numbers and of states, and independences between them are not checked; "
-            "bs.models.bayesian_network of columns of one kind is"
-        )
+    kinds = posterior.constants.get("column_states")  # of a table with columns of both kinds
+    if kinds is not None and kinds.any():
+        filled = np.where(missing, 0.0, table)
+        return independent_mixed(filled, kinds.values.astype(int), use, *statements)
     return independent_numbers(np.where(missing, 0.0, table), use, *statements)
 
 
