@@ -449,7 +449,7 @@ def _network_classifier(o: Options):
         if bdeu
         else f"The tables of probabilities had Dirichlet priors of {o.number('pseudo_count', 0.5)} for each state."
     )
-    drawn = "Trees and tables were independent draws; sums over all trees are determinants"
+    drawn = "Trees and tables were independent draws; all trees are summed over exactly"
     return (
         f"which value of {target} does a row have, given its features, and how do these depend on each other?",
         [
