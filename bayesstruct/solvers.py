@@ -1,6 +1,7 @@
 """Posterior modes: NumPy in, NumPy out, stopped on a certified gap."""
 
 from bayesstruct.classifiers.solvers.classifier import NetworkClassifier, network_classifier
+from bayesstruct.classifiers.solvers.discretize import Discretization, mdl_discretization
 from bayesstruct.core.solution import ConvergenceWarning, PrecisionSolution, Solution
 from bayesstruct.features.solvers.bp_means import BPMeans, bp_means
 from bayesstruct.features.solvers.latent_features import LatentFeatures, latent_features
@@ -46,6 +47,7 @@ __all__ = [
     "ConvergenceWarning",
     "DAGSearchSolution",
     "DAGSolution",
+    "Discretization",
     "LatentFeatures",
     "MultiTaskSolution",
     "NeighbourhoodSolution",
@@ -71,6 +73,7 @@ __all__ = [
     "known_order",
     "latent_features",
     "locally_constant_graphical_lasso",
+    "mdl_discretization",
     "mmpc_candidates",
     "multi_task_graphical_lasso",
     "neighbourhood_modes",
