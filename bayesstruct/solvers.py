@@ -1,6 +1,7 @@
 """Posterior modes: NumPy in, NumPy out, stopped on a certified gap."""
 
 from bayesstruct.classifiers.solvers.classifier import NetworkClassifier, network_classifier
+from bayesstruct.classifiers.solvers.discretize import Discretization, mdl_discretization
 from bayesstruct.core.solution import ConvergenceWarning, PrecisionSolution, Solution
 from bayesstruct.features.solvers.bp_means import BPMeans, bp_means
 from bayesstruct.features.solvers.latent_features import LatentFeatures, latent_features
@@ -52,6 +53,7 @@ __all__ = [
     "DAGSearchSolution",
     "DAGSolution",
     "DirectLiNGAM",
+    "Discretization",
     "LatentFeatures",
     "LinearSEMSolution",
     "MultiTaskSolution",
@@ -83,6 +85,7 @@ __all__ = [
     "latent_features",
     "linear_sem",
     "locally_constant_graphical_lasso",
+    "mdl_discretization",
     "mmpc_candidates",
     "multi_task_graphical_lasso",
     "neighbourhood_modes",

@@ -53,6 +53,28 @@ class Fault:
 
 
 FAULTS = [
+    # classifiers
+    Fault(
+        "trees: ways over a node count twice",
+        "bayesstruct/graphs/spanning_trees/elimination.py",
+        "way = joined[v, i] + logs[v, j]",
+        "way = joined[v, i] + logs[v, j] + math.log(2.0)",
+        "graphs/spanning_trees classifiers",
+    ),
+    Fault(
+        "fcll: shares of the state are those given the class",
+        "bayesstruct/classifiers/kernels/scores.py",
+        "class_given = _log_ratio(counts, counts, counts.sum(axis=1, keepdims=True))",
+        "class_given = _log_ratio(counts, counts, counts.sum(axis=2, keepdims=True))",
+        "classifiers/test_scores.py",
+    ),
+    Fault(
+        "classes: a message forgets the class",
+        "bayesstruct/classifiers/kernels/predictions.py",
+        "return s + states[j] * c if j < target else c + states[target] * s",
+        "return s + states[j] * c",
+        "classifiers/test_solvers.py",
+    ),
     # core and data
     Fault(
         "column-rank: a column is not counted among those that are equal to it",

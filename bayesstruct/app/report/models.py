@@ -474,7 +474,8 @@ def _linear_sem(o: Options):
 
 
 def _network_classifier(o: Options):
-    kind = o.get("structure")
+    kind, given = o.get("structure"), o.get("target")
+    target = "the class" if given is None else f"{given!r}"
     score = o.get("score") or ("bdeu" if kind == "tan" else "fcll")
     bdeu = kind == "tan" and score == "bdeu"
     name, paper = _SCORES[score]
@@ -496,11 +497,11 @@ def _network_classifier(o: Options):
         if bdeu
         else f"The tables of probabilities had Dirichlet priors of {o.number('pseudo_count', 0.5)} for each state."
     )
-    drawn = "Trees and tables were independent draws; sums over all trees are determinants"
+    drawn = "Trees and tables were independent draws; all trees are summed over exactly"
     return (
-        f"which value of {o.get('target')!r} does a row have, given its features, and how do these depend on each other?",
+        f"which value of {target} does a row have, given its features, and how do these depend on each other?",
         [
-            f"A Bayesian-network classifier was used {o.cite('friedman')}: the target, {o.get('target')!r}, is a parent of each feature.",
+            f"A Bayesian-network classifier was used {o.cite('friedman')}: the target, {target}, is a parent of each feature.",
             joined,
             prior,
             f"{drawn} {o.cite('meila')}." if kind == "tan" else "Tables were independent draws.",
