@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _RATE = 0.5
-_BEYOND = 1e6  # a norm, relative to the scale of the table, that no estimate has
+_ROUNDING = 1e-9  # of sums that are zero, relative to the sum of magnitudes
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ def clime(
     n : int, optional
         Number of rows behind a covariance matrix, for the default penalty.
     tol : float
-        A column is certified if its duality gap, relative to its norm where that exceeds 1, and the violation of its box are at most this.
+        A column is certified if its duality gap, relative to its norm, and the violation of its box are at most this.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def _path(moments, penalties, tol):
             f"Give a penalty above {smallest:.4g}, the smallest that can be met"
         )
     norms = abs(weights).sum(axis=1)
-    certified = (gaps <= tol * np.maximum(norms, 1.0)) & (violations <= tol)
+    certified = (gaps <= tol * norms) & (violations <= tol)
     return [
         CLIMESolution(
             float(norms[q].sum()),
@@ -322,7 +322,7 @@ def least_norm_columns(
         )
     gaps, violations = _certificates(X, target, penalties, weights, duals)
     found = LeastNormColumn(weights, gaps, violations, 0.0, pivots)
-    if status == DONE and (found.gaps <= tol * np.maximum(abs(weights).sum(axis=1), 1.0)).all():
+    if status == DONE and (found.gaps <= tol * abs(weights).sum(axis=1)).all():
         if (found.violations <= tol).all():
             return found
     if status == INFEASIBLE and _unreachable(
@@ -345,13 +345,14 @@ def _certificates(X, target, penalties, weights, duals):
 def _unreachable(X, target, penalty, ray):
     r"""Show that no vector meets the constraints: it would have a norm of at least :math:`(d_t - \lambda |d|_1) / |X'd|_\infty`."""
     excess = ray[target] - penalty * abs(ray).sum()
-    return bool(excess > _BEYOND * abs(ray @ X).max())
+    rounding = abs(ray @ X) <= _ROUNDING * (abs(ray) @ abs(X))
+    return bool(excess > _ROUNDING * abs(ray).sum() and rounding.all())
 
 
 def _completed(X, target, penalties, found, reached, level, tol):
     """Solve what has no certificate by HiGHS."""
     weights, gaps, violations = found.weights, found.gaps.copy(), found.violations.copy()
-    norms = np.maximum(abs(weights).sum(axis=1), 1.0)
+    norms = abs(weights).sum(axis=1)
     wrong = (gaps > tol * norms) | (violations > tol) | (np.arange(len(penalties)) >= reached)
     wrong &= ~np.isnan(gaps)
     for q in np.flatnonzero(wrong).tolist():
@@ -371,7 +372,8 @@ def _by_highs(X, target, penalty):
     from scipy.optimize import linprog
 
     m, k = X.shape
-    e = np.arange(m) == target
+    unit = abs(X).max() or 1.0
+    X, e = X / unit, np.arange(m) == target
     done = linprog(
         np.ones(2 * k),
         A_ub=np.block([[X, -X], [-X, X]]),
@@ -382,4 +384,4 @@ def _by_highs(X, target, penalty):
     if done.x is None:
         return None
     marginals = done.ineqlin.marginals
-    return done.x[:k] - done.x[k:], marginals[:m] - marginals[m:]
+    return (done.x[:k] - done.x[k:]) / unit, (marginals[:m] - marginals[m:]) / unit
