@@ -251,9 +251,14 @@ def _path(moments, penalties, tol):
         gaps[order, j], violations[order, j] = column.gaps, column.violations
         smallest, pivots = max(smallest, column.smallest), pivots + column.pivots
     if np.isnan(gaps).any():
+        remedy = (
+            "raise the penalty, standardise the columns, or leave out columns that others determine"
+        )
+        if smallest > 0:
+            remedy = f"give a penalty above {smallest:.4g}, the smallest that can be met"
         raise ValueError(
-            f"no matrix meets the constraints at the penalty {penalties.min():.4g}: the covariance matrix is singular, or nearly so. "
-            f"Give a penalty above {smallest:.4g}, the smallest that can be met"
+            f"no matrix was found that meets the constraints at the penalty {penalties.min():.4g}, since the covariance matrix is singular, or "
+            f"nearly so; {remedy}"
         )
     norms = abs(weights).sum(axis=1)
     certified = (gaps <= tol * norms) & (violations <= tol)
@@ -330,7 +335,7 @@ def least_norm_columns(
     ):
         found.gaps[start + reached :] = np.nan
         found = found._replace(smallest=level)
-    return _completed(X, target, penalties, found, start + reached, level, tol)
+    return _completed(X, target, penalties, found, start + reached, tol)
 
 
 def _certificates(X, target, penalties, weights, duals):
@@ -349,7 +354,7 @@ def _unreachable(X, target, penalty, ray):
     return bool(excess > _ROUNDING * abs(ray).sum() and rounding.all())
 
 
-def _completed(X, target, penalties, found, reached, level, tol):
+def _completed(X, target, penalties, found, reached, tol):
     """Solve what has no certificate by HiGHS."""
     weights, gaps, violations = found.weights, found.gaps.copy(), found.violations.copy()
     norms = abs(weights).sum(axis=1)
@@ -359,7 +364,7 @@ def _completed(X, target, penalties, found, reached, level, tol):
         solved = _by_highs(X, target, penalties[q])
         if solved is None:
             gaps[q:] = np.nan
-            return found._replace(gaps=gaps, violations=violations, smallest=level)
+            return found._replace(gaps=gaps, violations=violations)
         one = np.array([penalties[q]])
         gap, violation = _certificates(X, target, one, solved[0][None], solved[1][None])
         if q >= reached or max(gap[0], violation[0]) < max(gaps[q], violations[q]):
