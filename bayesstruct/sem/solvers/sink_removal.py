@@ -34,7 +34,7 @@ _UPDATES = ("lp", "schur")
 _ROWS = ("all", "support")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SinkRemovalSolution:
     """A directed acyclic graph with its regressions, found by `sink_removal`.
 
@@ -66,6 +66,10 @@ class SinkRemovalSolution:
     penalty: float | None
     threshold: float | str
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        arcs = np.count_nonzero(self.weights)
+        return f"SinkRemovalSolution({len(self.names):,} variables, {arcs:,} arcs, order {', '.join(self.order[:3])}, ...)"
 
     @property
     def adjacency(self) -> np.ndarray:
@@ -192,7 +196,9 @@ def sink_removal(
     [('x0', 'x1'), ('x1', 'x2')]
     """
     support = number("support", support, least=0.0)
-    if threshold != "bic":
+    if isinstance(threshold, str):
+        choice("threshold", threshold, ("bic",))
+    else:
         threshold = number("threshold", threshold, least=0.0)
     choice("rows", rows, _ROWS)
     moments, start, penalty, estimator = _start(data, precision, estimator, penalty, n)

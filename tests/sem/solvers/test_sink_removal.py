@@ -302,6 +302,8 @@ def test_input_that_cannot_be_used():
         sink_removal(table, estimator="inverse", update="lp")
     with pytest.raises(ValueError, match="options of update='lp'"):
         sink_removal(table, update="schur", rows="support")
+    with pytest.raises(ValueError, match="`threshold` must be one of 'bic'"):
+        sink_removal(table, threshold="aic")
     with pytest.raises(ValueError, match="do not apply"):
         sink_removal(precision=np.eye(3) + 0.1, penalty=0.1)
 
