@@ -107,6 +107,28 @@ def _solve(basis, k, target, level, bounds, costs, w, y):
 
 
 @vector_inner
+def _refine(X, basis, k, target, level, w, y):
+    """Correct the solutions of the equations of the basis by what rounding errors of its inverse left."""
+    wrong = basis.work[0]
+    for r in range(k):
+        wrong[r] = -level * basis.signs[r]
+        if basis.rows[r] == target:
+            wrong[r] += 1.0
+        for a in range(k):
+            wrong[r] -= X[basis.rows[r], basis.columns[a]] * w[a]
+    for a in range(k):
+        for r in range(k):
+            w[a] += basis.inverse[a, r] * wrong[r]
+    for a in range(k):
+        wrong[a] = basis.slopes[a]
+        for r in range(k):
+            wrong[a] -= X[basis.rows[r], basis.columns[a]] * y[r]
+    for a in range(k):
+        for r in range(k):
+            y[r] += basis.inverse[a, r] * wrong[a]
+
+
+@vector_inner
 def _combine(matrix, index, factors, k, out):
     """Sum of some rows of a matrix, with these factors."""
     for i in range(out.shape[0]):
@@ -115,6 +137,15 @@ def _combine(matrix, index, factors, k, out):
         f, row = factors[a], index[a]
         for i in range(out.shape[0]):
             out[i] += f * matrix[row, i]
+
+
+@vector_inner
+def _add_magnitudes(matrix, index, factors, k, out):
+    """Add the magnitudes of the terms that `_combine` sums."""
+    for a in range(k):
+        f, row = abs(factors[a]), index[a]
+        for i in range(out.shape[0]):
+            out[i] += f * abs(matrix[row, i])
 
 
 @vector_inner
@@ -141,8 +172,8 @@ def _first_primal(basis, k, level, speed, drift, bounds):
 
 
 @vector_inner
-def _first_dual(basis, k, turn, shift, costs, unit):
-    """How far y can move, and the row (negative, -1 - place) or column that ends it; `unit` is the largest of X."""
+def _first_dual(basis, k, turn, shift, mass, costs):
+    """How far y can move, and the row (negative, -1 - place) or column that ends it; `mass` has what `shift` is the sum of."""
     step, event, largest = np.inf, 0, 0.0
     for r in range(k):
         largest = max(largest, abs(turn[r]))
@@ -152,10 +183,8 @@ def _first_dual(basis, k, turn, shift, costs, unit):
             t = max(basis.signs[r] * basis.y[r], 0.0) / rate
             if t < step:
                 step, event = t, -1 - r
-    # Changes of X'y that are sums of rounding errors count as zero.
-    largest = unit * max(largest, 1.0)
     for j in range(shift.shape[0]):
-        if not basis.in_columns[j] and abs(shift[j]) > _SMALL * largest:
+        if not basis.in_columns[j] and abs(shift[j]) > _SMALL * mass[j]:
             side = 1.0 if shift[j] > 0.0 else -1.0
             t = max(costs[j] - side * basis.cover[j], 0.0) / abs(shift[j])
             if t < step:
@@ -281,6 +310,7 @@ def _write(X, basis, k, target, penalty, weights, duals, work):
         return False
     ones = np.ones(max(weights.shape[0], duals.shape[0]))
     _solve(basis, k, target, penalty, ones, ones, work[0], work[1])
+    _refine(X, basis, k, target, penalty, work[0], work[1])
     for a in range(k):
         weights[basis.columns[a]] = work[0, a]
     for r in range(k):
@@ -320,21 +350,26 @@ def _fall(basis, k, step, level, speed, drift, bounds):
 
 
 @vector_inner
-def _direction(X, basis, k, event, turn, shift, z):
+def _direction(X, basis, k, event, turn, shift, mass, z):
     """Direction of y, and the sign of the row that joins, when a row joins or a column leaves."""
+    for j in range(X.shape[1]):
+        mass[j] = 0.0
     if event < 0:
         place = -1 - event
         for r in range(k):
             turn[r] = -basis.slopes[place] * basis.inverse[place, r]
         _combine(X, basis.rows, turn, k, shift)
+        _add_magnitudes(X, basis.rows, turn, k, mass)
         return 1.0
     side = 1.0 if basis.residual[event] > 0.0 else -1.0
     _row_times(basis.inverse, X, event, basis.columns, k, z)
     for r in range(k):
         turn[r] = -side * z[r]
     _combine(X, basis.rows, turn, k, shift)
+    _add_magnitudes(X, basis.rows, turn, k, mass)
     for j in range(X.shape[1]):
         shift[j] += side * X[event, j]
+        mass[j] += abs(X[event, j])
     return side
 
 
@@ -422,23 +457,13 @@ def _perturbed(size, factor):
 
 
 @vector_inner
-def _largest(X):
-    """Largest magnitude."""
-    unit = 0.0
-    for i in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            unit = max(unit, abs(X[i, j]))
-    return unit
-
-
-@vector_inner
-def _next_basis(X, columns, basis, k, event, costs, unit, turn, shift, work):
+def _next_basis(X, columns, basis, k, event, costs, turn, shift, mass, work):
     """Move y after an event and change the basis: the number of its rows; 0 if that fails, -1 if nothing stops y."""
     if event < 0:
         basis.w[-1 - event] = 0.0
         basis.in_columns[basis.columns[-1 - event]] = False
-    side = _direction(X, basis, k, event, turn, shift, work[1])
-    theta, second = _first_dual(basis, k, turn, shift, costs, unit)
+    side = _direction(X, basis, k, event, turn, shift, mass, work[1])
+    theta, second = _first_dual(basis, k, turn, shift, mass, costs)
     if not np.isfinite(theta):
         return -1
     for r in range(k):
@@ -479,10 +504,10 @@ def column_path(X, columns, target, penalties, weights, duals):
     m, n = X.shape
     bounds, costs = _perturbed(m, 0.6180339887498949), _perturbed(n, 0.7548776662466927)
     bounds[target] = 1.0
-    basis, unit = _empty(m, n), _largest(X)
+    basis = _empty(m, n)
     size = basis.w.shape[0]
     speed, turn, work = np.zeros(size), np.zeros(size), np.zeros((2, size))
-    drift, shift = np.zeros(m), np.zeros(n)
+    drift, shift, mass = np.zeros(m), np.zeros(n), np.zeros(n)
     if not _begin(X, target, costs, basis):
         return INFEASIBLE, 0, 1.0, 0
     k, level, done = 1, 1.0, 0
@@ -501,7 +526,7 @@ def column_path(X, columns, target, penalties, weights, duals):
             return DONE, done, penalties[done - 1], pivots
         level -= step
         _fall(basis, k, step, level, speed, drift, bounds)
-        after = _next_basis(X, columns, basis, k, event, costs, unit, turn, shift, work)
+        after = _next_basis(X, columns, basis, k, event, costs, turn, shift, mass, work)
         if after < 0:
             _write_ray(basis, k, event, turn, duals[done])
         if after <= 0:

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _RATE = 0.5
-_BEYOND = 1e6  # a norm, relative to the scale of the table, that no estimate has
+_ROUNDING = 1e-9  # of sums that are zero, relative to the sum of magnitudes
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ def clime(
     n : int, optional
         Number of rows behind a covariance matrix, for the default penalty.
     tol : float
-        A column is certified if its duality gap, relative to its norm where that exceeds 1, and the violation of its box are at most this.
+        A column is certified if its duality gap, relative to its norm, and the violation of its box are at most this.
 
     Returns
     -------
@@ -251,12 +251,17 @@ def _path(moments, penalties, tol):
         gaps[order, j], violations[order, j] = column.gaps, column.violations
         smallest, pivots = max(smallest, column.smallest), pivots + column.pivots
     if np.isnan(gaps).any():
+        remedy = (
+            "raise the penalty, standardise the columns, or leave out columns that others determine"
+        )
+        if smallest > 0:
+            remedy = f"give a penalty above {smallest:.4g}, the smallest that can be met"
         raise ValueError(
-            f"no matrix meets the constraints at the penalty {penalties.min():.4g}: the covariance matrix is singular, or nearly so. "
-            f"Give a penalty above {smallest:.4g}, the smallest that can be met"
+            f"no matrix was found that meets the constraints at the penalty {penalties.min():.4g}, since the covariance matrix is singular, or "
+            f"nearly so; {remedy}"
         )
     norms = abs(weights).sum(axis=1)
-    certified = (gaps <= tol * np.maximum(norms, 1.0)) & (violations <= tol)
+    certified = (gaps <= tol * norms) & (violations <= tol)
     return [
         CLIMESolution(
             float(norms[q].sum()),
@@ -322,7 +327,7 @@ def least_norm_columns(
         )
     gaps, violations = _certificates(X, target, penalties, weights, duals)
     found = LeastNormColumn(weights, gaps, violations, 0.0, pivots)
-    if status == DONE and (found.gaps <= tol * np.maximum(abs(weights).sum(axis=1), 1.0)).all():
+    if status == DONE and (found.gaps <= tol * abs(weights).sum(axis=1)).all():
         if (found.violations <= tol).all():
             return found
     if status == INFEASIBLE and _unreachable(
@@ -330,7 +335,7 @@ def least_norm_columns(
     ):
         found.gaps[start + reached :] = np.nan
         found = found._replace(smallest=level)
-    return _completed(X, target, penalties, found, start + reached, level, tol)
+    return _completed(X, target, penalties, found, start + reached, tol)
 
 
 def _certificates(X, target, penalties, weights, duals):
@@ -345,20 +350,21 @@ def _certificates(X, target, penalties, weights, duals):
 def _unreachable(X, target, penalty, ray):
     r"""Show that no vector meets the constraints: it would have a norm of at least :math:`(d_t - \lambda |d|_1) / |X'd|_\infty`."""
     excess = ray[target] - penalty * abs(ray).sum()
-    return bool(excess > _BEYOND * abs(ray @ X).max())
+    rounding = abs(ray @ X) <= _ROUNDING * (abs(ray) @ abs(X))
+    return bool(excess > _ROUNDING * abs(ray).sum() and rounding.all())
 
 
-def _completed(X, target, penalties, found, reached, level, tol):
+def _completed(X, target, penalties, found, reached, tol):
     """Solve what has no certificate by HiGHS."""
     weights, gaps, violations = found.weights, found.gaps.copy(), found.violations.copy()
-    norms = np.maximum(abs(weights).sum(axis=1), 1.0)
+    norms = abs(weights).sum(axis=1)
     wrong = (gaps > tol * norms) | (violations > tol) | (np.arange(len(penalties)) >= reached)
     wrong &= ~np.isnan(gaps)
     for q in np.flatnonzero(wrong).tolist():
         solved = _by_highs(X, target, penalties[q])
         if solved is None:
             gaps[q:] = np.nan
-            return found._replace(gaps=gaps, violations=violations, smallest=level)
+            return found._replace(gaps=gaps, violations=violations)
         one = np.array([penalties[q]])
         gap, violation = _certificates(X, target, one, solved[0][None], solved[1][None])
         if q >= reached or max(gap[0], violation[0]) < max(gaps[q], violations[q]):
@@ -371,7 +377,8 @@ def _by_highs(X, target, penalty):
     from scipy.optimize import linprog
 
     m, k = X.shape
-    e = np.arange(m) == target
+    unit = abs(X).max() or 1.0
+    X, e = X / unit, np.arange(m) == target
     done = linprog(
         np.ones(2 * k),
         A_ub=np.block([[X, -X], [-X, X]]),
@@ -382,4 +389,4 @@ def _by_highs(X, target, penalty):
     if done.x is None:
         return None
     marginals = done.ineqlin.marginals
-    return done.x[:k] - done.x[k:], marginals[:m] - marginals[m:]
+    return (done.x[:k] - done.x[k:]) / unit, (marginals[:m] - marginals[m:]) / unit

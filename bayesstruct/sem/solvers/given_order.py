@@ -118,8 +118,8 @@ def linear_sem(
     Returns
     -------
     LinearSEMSolution
-        ``objective`` is the log density of the mode of coefficients and log scales, intercepts integrated as well as constants left out, on the scale of
-        `scale`; ``gap`` bounds how far it is from the maximum.
+        ``objective`` is the log density of coefficients and log scales at the mode, in the units of `scale` and without constants; ``gap`` bounds how far it
+        is from the maximum.
 
     Raises
     ------

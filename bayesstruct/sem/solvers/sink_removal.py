@@ -34,7 +34,7 @@ _UPDATES = ("lp", "schur")
 _ROWS = ("all", "support")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SinkRemovalSolution:
     """A directed acyclic graph with its regressions, found by `sink_removal`.
 
@@ -66,6 +66,10 @@ class SinkRemovalSolution:
     penalty: float | None
     threshold: float | str
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        arcs = np.count_nonzero(self.weights)
+        return f"SinkRemovalSolution({len(self.names):,} variables, {arcs:,} arcs, order {', '.join(self.order[:3])}, ...)"
 
     @property
     def adjacency(self) -> np.ndarray:
@@ -167,8 +171,8 @@ def sink_removal(
     -----
     *When the graph is the true one.* With the true precision matrix, if the variances of the noise are equal, or known up to a factor, and no coefficient is
     zero. Faithfulness is not needed. Distributions other than the normal one give the same, since only second moments count. If the
-    variances are neither equal nor known, the first sink may be the wrong one, and nothing in the second moments tells. No method finds
-    graphs with up to d arcs at a variable from fewer than :math:`c (d \log p + d^2 / p)` rows for a constant c [1]_.
+    variances are neither equal nor known, the first sink may be the wrong one, and nothing in the second moments tells. With fewer than :math:`c (d \log p + d^2 / p)` rows, for some
+    constant c, every method errs with a probability of at least one half for some model whose Markov blankets have up to d variables [1]_.
 
     *Modes.* Given the order that was found, ``"inverse"`` has the coefficients and variances of greatest normal likelihood (ordinary least squares on all
     predecessors), which is the mode under a flat prior. The order itself is greedy and no mode, and so is everything with ``"clime"`` or
@@ -192,7 +196,9 @@ def sink_removal(
     [('x0', 'x1'), ('x1', 'x2')]
     """
     support = number("support", support, least=0.0)
-    if threshold != "bic":
+    if isinstance(threshold, str):
+        choice("threshold", threshold, ("bic",))
+    else:
         threshold = number("threshold", threshold, least=0.0)
     choice("rows", rows, _ROWS)
     moments, start, penalty, estimator = _start(data, precision, estimator, penalty, n)

@@ -108,6 +108,27 @@ def test_exact_ties_of_a_population_matrix(penalty):
     assert solution.converged and not solution.precision[:3, 3:].any()
 
 
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_near_copies_and_columns_of_very_different_units_are_certified(unit):
+    rng = np.random.default_rng(9)
+    x = rng.normal(size=(50, 8)) * 10.0 ** rng.integers(-1, 2, 8)
+    x[:, 7] = x[:, 0] * (1 + 1e-3 * rng.normal(size=50))
+    S = unit * x.T @ x / 50
+    for solution in clime_path(S, [0.9, 0.3, 0.05]):
+        assert solution.converged and solution.violation < 1e-9
+        assert solution.gap <= 1e-9 * solution.objective
+
+
+def test_what_cannot_be_met_is_shown_without_another_solver(monkeypatch):
+    from bayesstruct.precision.solvers import clime as module
+
+    monkeypatch.setattr(module, "_by_highs", None)
+    for scale in (1e-6, 1.0, 1e6):
+        x = np.random.default_rng(10).normal(size=(6, 9)) * scale
+        with pytest.raises(ValueError, match="the smallest that can be met"):
+            clime(x.T @ x, 0.02)
+
+
 def test_of_two_elements_the_smaller_is_kept_and_the_upper_one_of_a_tie():
     kept = symmetrized(np.array([[1.0, 0.3, -0.2], [-0.3, 2.0, 0.0], [0.1, 0.5, 3.0]]))
     assert kept.tolist() == [[1.0, 0.3, 0.1], [0.3, 2.0, 0.0], [0.1, 0.0, 3.0]]

@@ -114,7 +114,11 @@ def test_the_error_of_samples_is_below_the_bound():
         S, true = mixing @ (np.eye(3) + noise + noise.T) @ mixing.T, mixing @ mixing.T
         penalty = found.norm * abs(S - true).max()
         if penalty < found.largest_penalty and B.any():
-            error = abs(sink_removal(S, penalty=penalty).weights - B).max()
+            removed = sink_removal(S, penalty=penalty)
+            error = abs(removed.weights - B).max()
+            assert removed.weights[B != 0].all()
+            places = [removed.names.index(name) for name in removed.order]
+            assert not np.triu(B[np.ix_(places, places)]).any()
             ratios.append(error / found.error_bound(penalty))
             # The printed constant has the variance 0.01 as one more factor.
             printed.append(ratios[-1] / 0.01)

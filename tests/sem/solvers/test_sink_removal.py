@@ -199,6 +199,18 @@ def test_without_the_variances_a_model_that_needs_them_is_not_found():
     assert exact == {True: 6, False: 0}
 
 
+@pytest.mark.parametrize("rows", ["all", "support"])
+def test_known_variances_serve_linear_programs_too(rows):
+    rng = np.random.default_rng(17)
+    B, variances = model(20, 2, rng), rng.uniform(0.5, 2, 20)
+    x = rows_of(B, 3 * variances, 4000, rng, "normal")
+    options = {"threshold": 0.25, "rows": rows}
+    found = sink_removal(x, variances=variances, **options)
+    assert np.array_equal(found.weights != 0, B != 0)
+    assert not np.array_equal(sink_removal(x, **options).weights != 0, B != 0)
+    np.testing.assert_allclose(found.noise_variances / variances, 3.0, rtol=0.3)
+
+
 def test_unequal_variances_cost_some_arcs_even_of_the_true_matrix():
     rng = np.random.default_rng(9)
     found, true, both = 0, 0, 0
@@ -290,6 +302,8 @@ def test_input_that_cannot_be_used():
         sink_removal(table, estimator="inverse", update="lp")
     with pytest.raises(ValueError, match="options of update='lp'"):
         sink_removal(table, update="schur", rows="support")
+    with pytest.raises(ValueError, match="`threshold` must be one of 'bic'"):
+        sink_removal(table, threshold="aic")
     with pytest.raises(ValueError, match="do not apply"):
         sink_removal(precision=np.eye(3) + 0.1, penalty=0.1)
 
