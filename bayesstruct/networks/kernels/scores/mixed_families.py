@@ -29,7 +29,7 @@ INTERCEPT_DEVIATION = 2.5
 NOISE_RATE = 0.25
 NORMAL, STUDENT, LAPLACE, LOGISTIC, PROBIT, CLOGLOG, MULTINOMIAL, ORDINAL = range(8)
 _STEPS = 200
-_PROMISE = 1e-6
+_PROMISE = 1e-8
 _LARGEST = 60.0  # linear predictors of a complementary log-log beyond
 
 
