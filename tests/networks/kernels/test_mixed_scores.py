@@ -169,7 +169,9 @@ def test_evidences_are_near_those_by_quadrature():
         7: gammaln(4) + gammaln(np.bincount(y[:, 7].astype(int)) + 1).sum() - gammaln(34),
     }
     for child, value in exact.items():
-        assert abs(score.local(child, ()) - value) < 0.06, FAMILIES[child]
+        # The density of Laplace noise has a corner, near which it is no parabola.
+        bound = 0.2 if FAMILIES[child] == "laplace" else 0.06
+        assert abs(score.local(child, ()) - value) < bound, FAMILIES[child]
 
 
 @pytest.mark.parametrize("child", range(1, 8), ids=FAMILIES[1:])

@@ -159,7 +159,7 @@ def mixed_subsets(code, states, y, x, owner, kinds, first, candidates, fixed, mo
 
 
 @kernel
-def family_mode(code, states, y, x, owner, kinds, columns, scale):
+def family_mode(code, states, y, x, owner, kinds, columns, scale, begin):
     """Fit one family.
 
     Parameters
@@ -168,6 +168,8 @@ def family_mode(code, states, y, x, owner, kinds, columns, scale):
         As of :func:`mixed_subsets`.
     columns : (q,) int64
         Features of the parents.
+    begin : (k,) float64
+        Parameters where the climb begins; empty for a default.
 
     Returns
     -------
@@ -188,7 +190,10 @@ def family_mode(code, states, y, x, owner, kinds, columns, scale):
     if code == NORMAL:
         value, shape, rate = normal_evidence(y, x, columns, precision, log_det, factor, theta)
         return value, theta, factor, precision, log_det, shape, rate
-    _first_start(code, states, y, theta, size)
+    if len(begin) == total:
+        theta[:] = begin
+    else:
+        _first_start(code, states, y, theta, size)
     work = np.empty((work_rows(code, states), len(y)))
     grad, hess = np.empty(total), np.empty((total, total))
     args = code, states, y, x, columns, precision, log_det, _delta(len(y)), theta
