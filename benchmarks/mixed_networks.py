@@ -192,7 +192,12 @@ def main():
         rest = f"R-hat {worst:.3f}  accepted {accepted:.2f}  left out {left_out:.3f}"
         report("posterior, score='mixed'", graphs.mean(axis=(0, 1)), truth, seconds, rest)
         begin = time.process_time()
-        report("conditional Gaussian BIC", hill_climb(x).astype(float), truth, time.process_time() - begin)
+        report(
+            "conditional Gaussian BIC",
+            hill_climb(x).astype(float),
+            truth,
+            time.process_time() - begin,
+        )
 
 
 if __name__ == "__main__":

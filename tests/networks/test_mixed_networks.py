@@ -90,7 +90,7 @@ def test_few_whole_numbers_are_remarked_upon():
 def known_result():
     """One draw of age -> smokes -> income, with its parameters by name."""
     with bayesian_network(people().drop(columns=["school", "colour"]), score="mixed") as model:
-        prior = pm.sample_prior_predictive(2, random_seed=1)
+        prior = pm.sample_prior_predictive(3, random_seed=1)
     terms = model.coords["term"]
     values = {
         "noise scale -> age": 1.0,
@@ -116,6 +116,7 @@ def result():
     return known_result()
 
 
+@pytest.mark.chain
 def test_effects_are_those_by_integration(result):
     table = people()
     mean, sd = table.age.mean(), table.age.std()
@@ -129,11 +130,12 @@ def test_effects_are_those_by_integration(result):
     unit = table.income.std()
     expected = table.income.mean() + unit * (0.2 + 0.9 * (yes - 0.5))
     np.testing.assert_allclose(income["mean"], expected, atol=3e-3 * unit)
-    np.testing.assert_allclose(income["effect"], unit * 0.9 * (yes - without), atol=4e-3 * unit)
+    np.testing.assert_allclose(income["effect"], unit * 0.9 * (yes - without), atol=8e-3 * unit)
     assert np.isnan(smoker["predicted_low"]) and np.isfinite(income["predicted_low"])
     assert found.loc[("age", ""), "mean"] == pytest.approx(mean + 0.5 * sd)
 
 
+@pytest.mark.chain
 def test_effects_go_along_arcs_only(result):
     found = bs.do(result, {"smokes": "no"}, random_seed=1)
     assert found.loc[("age", ""), "effect"] == 0.0
@@ -146,6 +148,7 @@ def test_effects_go_along_arcs_only(result):
         bs.do(result, {"age": "old"})
 
 
+@pytest.mark.chain
 def test_coefficients_are_in_units_of_the_table(result):
     table, found = people(), bs.coefficients(result)["coefficient"].isel(chain=0, draw=0)
     own = {name: found.sel(term=f"{name}").item() for name in found["term"].values}
@@ -177,6 +180,7 @@ def test_predictors_in_units_are_those_of_standardised_columns():
     np.testing.assert_allclose(cut, wanted, rtol=1e-9)
 
 
+@pytest.mark.chain
 def test_other_readers_say_what_they_do_not_read(result):
     for reader in (lambda r: bs.predict(r, people()), bs.predictability):
         with pytest.raises(ValueError, match="several kinds"):

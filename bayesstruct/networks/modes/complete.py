@@ -17,7 +17,13 @@ from bayesstruct.sparse.modes import SpikeAndSlabRefusal
 if TYPE_CHECKING:
     from pymc import Model
 
-__all__ = ["MixedNetworkMode", "NetworkMode", "OrderPriorRefusal", "network_mode", "recognized_network"]
+__all__ = [
+    "MixedNetworkMode",
+    "NetworkMode",
+    "OrderPriorRefusal",
+    "network_mode",
+    "recognized_network",
+]
 
 _SEED = 20170
 # Local searches for each variable; scores other than BGe and BDeu have more local optima.

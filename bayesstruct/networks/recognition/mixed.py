@@ -81,7 +81,12 @@ def mixed_network_of(model: "Model", dag: "TensorVariable") -> RecognizedMixture
     graph, deviation = unpadded_parameters(vector)
     of_rows, used, *units = unpadded_parameters(rows)
     layout = vector.owner.op.layout
-    if graph is not dag or of_rows is not dag or used is not vector or rows.owner.op.layout != layout:
+    if (
+        graph is not dag
+        or of_rows is not dag
+        or used is not vector
+        or rows.owner.op.layout != layout
+    ):
         raise NotRecognized(f"the parameters of {rows.name!r} are not linked as in a network")
     tensors = [deviation, *units, observed_values(model, rows)]
     values = Expressions(model, tensors)(model.initial_point())

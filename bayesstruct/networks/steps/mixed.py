@@ -66,7 +66,11 @@ class _PartitionMoves(PartitionGraphs):
     def changes(self):
         """Changes of a graph, in place, that are reversible under the approximate posterior."""
         d, blocks = self.tables.d, self.blocks
-        moves = [self._of_partition(1, 0, 0), self._of_partition(0, 1, 0), self._of_partition(0, 0, 1)]
+        moves = [
+            self._of_partition(1, 0, 0),
+            self._of_partition(0, 1, 0),
+            self._of_partition(0, 0, 1),
+        ]
         moves = moves * (d // 8 + 1) + [self._four]
         moves += [self._of_arcs(0, 1, 0)] * (d // 4) + [self._of_arcs(1, 0, 0)] * (d // 2)
         return [*moves, self._of_arcs(0, 0, d), *([self._block] if blocks else [])]
@@ -224,7 +228,9 @@ class MixedNetworkMCMC(GibbsStep):
         if candidates is None and problem.d <= _INDEPENDENT:
             self.graphs = _IndependentMoves(problem)
         else:
-            self.graphs = _PartitionMoves(problem, 1, _CANDIDATES if candidates is None else candidates)
+            self.graphs = _PartitionMoves(
+                problem, 1, _CANDIDATES if candidates is None else candidates
+            )
         self.changes = self.graphs.changes()
 
     def setup_chain(self, rng, tune, draws):

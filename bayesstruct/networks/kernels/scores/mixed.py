@@ -219,9 +219,7 @@ class MixedScore(Score):
         code, states = int(self.layout.codes[child]), self.layout.states[child]
         return code, states, self._y[group][child], self._x[group]
 
-    def fit(
-        self, child: int, parents: Iterable[int], near: FamilyFit | None = None
-    ) -> FamilyFit:
+    def fit(self, child: int, parents: Iterable[int], near: FamilyFit | None = None) -> FamilyFit:
         """Parameters of a family, which are kept for the next call; `near` is one of similar parents."""
         key = child, *sorted(map(int, parents))
         if key not in self._fits:

@@ -20,9 +20,17 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel, vector_inner
-from bayesstruct.core.special import LOG_2PI, SQRT_HALF, log_normal_cdf
+from bayesstruct.core.special import LOG_2PI, log_normal_cdf
 
-__all__ = ["INTERCEPT_DEVIATION", "NOISE_RATE", "evaluate", "find_mode", "normal_evidence", "prior_precision", "work_rows"]
+__all__ = [
+    "INTERCEPT_DEVIATION",
+    "NOISE_RATE",
+    "evaluate",
+    "find_mode",
+    "normal_evidence",
+    "prior_precision",
+    "work_rows",
+]
 
 #: Standard deviation of the prior of intercepts of states; rate of the prior of noise variances.
 INTERCEPT_DEVIATION = 2.5
@@ -243,7 +251,11 @@ def _noise_rows(code, y, eta, log_s, log_g, delta, slope, curve):
     value = -n * log_s
     if code == STUDENT:
         g = math.exp(log_g)
-        constant = math.lgamma(0.5 * (g + 3.0)) - math.lgamma(0.5 * (g + 2.0)) - 0.5 * math.log(math.pi * g)
+        constant = (
+            math.lgamma(0.5 * (g + 3.0))
+            - math.lgamma(0.5 * (g + 2.0))
+            - 0.5 * math.log(math.pi * g)
+        )
         first = 0.5 * (digamma(0.5 * (g + 3.0)) - digamma(0.5 * (g + 2.0))) - 0.5 / g
         second = 0.25 * (trigamma(0.5 * (g + 3.0)) - trigamma(0.5 * (g + 2.0))) + 0.5 / (g * g)
         value += n * constant
@@ -396,7 +408,9 @@ def _ordinal(y, states, x, columns, theta, eta, derive, work, grad, hess):
 
 
 @kernel
-def evaluate(code, states, y, x, columns, precision, log_det, delta, theta, derive, work, grad, hess):
+def evaluate(
+    code, states, y, x, columns, precision, log_det, delta, theta, derive, work, grad, hess
+):
     """Log posterior density of the parameters of a column, up to the evidence.
 
     Parameters
@@ -440,7 +454,9 @@ def evaluate(code, states, y, x, columns, precision, log_det, delta, theta, deri
     if code == ORDINAL:
         value = _ordinal(y, states, x, columns, theta, work[0], derive, work[1:], grad, hess)
     elif code == MULTINOMIAL:
-        value = _multinomial_rows(y, work[:outputs], work[outputs : 2 * outputs], work[2 * outputs :])
+        value = _multinomial_rows(
+            y, work[:outputs], work[outputs : 2 * outputs], work[2 * outputs :]
+        )
     elif code == STUDENT or code == LAPLACE:
         dims = total - size + 1
         log_g = theta[size + 1] if code == STUDENT else 0.0
@@ -540,7 +556,9 @@ def _solve(factor, vector):
 
 
 @kernel
-def find_mode(code, states, y, x, columns, precision, log_det, delta, theta, work, grad, hess, factor):
+def find_mode(
+    code, states, y, x, columns, precision, log_det, delta, theta, work, grad, hess, factor
+):
     """Climb to a mode by damped Newton steps; return the Laplace approximation of the log evidence.
 
     The parameters are those of :func:`evaluate`; `theta` is the start and becomes the mode, and `factor`, (k, k), the Cholesky

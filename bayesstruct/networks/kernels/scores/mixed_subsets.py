@@ -72,7 +72,9 @@ def _prior(code, states, owner, kinds, columns, scale):
     precision = np.empty((size, size))
     outputs = states - 1 if code == MULTINOMIAL else 1
     ordinal = code == ORDINAL
-    log_det = prior_precision(owner, kinds, columns, outputs, ordinal, scale, _wide(code), precision)
+    log_det = prior_precision(
+        owner, kinds, columns, outputs, ordinal, scale, _wide(code), precision
+    )
     return precision, log_det
 
 
