@@ -63,7 +63,7 @@ def test_families_that_do_not_fit_are_refused(kinds, words):
 
 def test_options_that_do_not_fit_are_refused():
     table = people()
-    with pytest.raises(ValueError, match="did you mean|laplace"):
+    with pytest.raises(ValueError, match="laplace"):
         bayesian_network(table, score="mixed", kinds={"age": "laplac"})
     with pytest.raises(ValueError, match="belongs to the score 'mixed'"):
         bayesian_network(table[["age", "income"]], kinds={"age": "student"})
@@ -74,7 +74,7 @@ def test_options_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="categories"):
         bayesian_network(table, score="mixed", states={"colour": ["red", "green", "blue"]})
     table.loc[3, "age"] = np.nan
-    with pytest.raises(TableError, match="'age'.*complete rows.*gaussian_graphical"):
+    with pytest.raises(TableError, match=r"'age'.*complete rows.*gaussian_graphical"):
         bayesian_network(table, score="mixed")
 
 

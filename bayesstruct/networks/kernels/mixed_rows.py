@@ -184,7 +184,7 @@ def log_prior(layout: MixedLayout, dag: np.ndarray, vector: np.ndarray, scale: f
 def _log_prior_of(layout, i, parents, vector, scale):
     from scipy.special import gammaln
 
-    from bayesstruct.networks.kernels.scores.mixed_families import NOISE_RATE
+    from bayesstruct.networks.kernels.scores.mixed_noise import NOISE_RATE
 
     extras, noise, out = vector[layout.extras[i]], 1.0, 0.0
     factor = prior_factor(layout, i, parents, scale)
@@ -218,7 +218,7 @@ def draw_prior(
     layout: MixedLayout, rng: np.random.Generator, dag: np.ndarray, scale: float, out: np.ndarray
 ) -> None:
     """Draw the parameters given a graph from their prior, into a vector of zeros."""
-    from bayesstruct.networks.kernels.scores.mixed_families import NOISE_RATE
+    from bayesstruct.networks.kernels.scores.mixed_noise import NOISE_RATE
 
     dag = np.asarray(dag) != 0
     for i in range(layout.d):

@@ -31,7 +31,7 @@ def is_mixed(idata) -> bool:
 def mixed_effects(
     posterior: "DagPosterior", setting: np.ndarray, keep: np.ndarray, rng: "Generator"
 ) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
-    """Expected values and probabilities of states without and with an intervention.
+    """Return expected values and probabilities of states without and with an intervention.
 
     Parameters
     ----------

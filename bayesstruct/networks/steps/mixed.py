@@ -53,7 +53,7 @@ class _IndependentMoves(IndependentGraphs):
     """Graphs drawn independently of the last one."""
 
     def changes(self):
-        """Changes of a graph, in place, that are reversible under the approximate posterior."""
+        """List changes of a graph, in place, that are reversible under the approximate posterior."""
         return [self._draw]
 
     def _draw(self, rng, graph):
@@ -64,7 +64,7 @@ class _PartitionMoves(PartitionGraphs):
     """Moves of a partition or of arcs of a graph, one kind at a time."""
 
     def changes(self):
-        """Changes of a graph, in place, that are reversible under the approximate posterior."""
+        """List changes of a graph, in place, that are reversible under the approximate posterior."""
         d, blocks = self.tables.d, self.blocks
         moves = [
             self._of_partition(1, 0, 0),

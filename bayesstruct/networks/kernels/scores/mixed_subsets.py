@@ -11,18 +11,17 @@ from bayesstruct.networks.kernels.scores.mixed_families import (
     ORDINAL,
     STUDENT,
     evaluate,
-    find_mode,
-    normal_evidence,
     prior_precision,
     work_rows,
 )
+from bayesstruct.networks.kernels.scores.mixed_mode import find_mode, normal_evidence
 
 __all__ = ["family_density", "family_mode", "mixed_subsets"]
 
 
 @inner
 def _n_extras(code, states):
-    """Number of parameters besides the coefficients."""
+    """Return the number of parameters besides the coefficients."""
     if code == ORDINAL:
         return states - 1
     if code == STUDENT:
@@ -49,12 +48,12 @@ def _first_start(code, states, y, theta, size):
 
 @inner
 def _wide(code):
-    return 1.0 if code == NORMAL or code == STUDENT or code == LAPLACE else INTERCEPT_DEVIATION
+    return 1.0 if code in (NORMAL, STUDENT, LAPLACE) else INTERCEPT_DEVIATION
 
 
 @inner
 def _coefficients(code, states, columns):
-    """Number of coefficients of a child, with intercepts."""
+    """Return the number of coefficients of a child, with intercepts."""
     outputs = states - 1 if code == MULTINOMIAL else 1
     return outputs * (len(columns) + (0 if code == ORDINAL else 1))
 
