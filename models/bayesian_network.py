@@ -267,7 +267,9 @@ def bayesian_network(
 
     .. code-block:: python
 
-        people["school"] = pd.Categorical(people["school"], ["none", "primary", "high"], ordered=True)
+        people["school"] = pd.Categorical(
+            people["school"], ["none", "primary", "high"], ordered=True
+        )
         with bs.models.bayesian_network(people, score="mixed", kinds={"income": "student"}):
             idata = pm.sample()
         bs.do(idata, {"school": "high"})  # means of numbers, probabilities of states
@@ -275,7 +277,9 @@ def bayesian_network(
     check_score(score, _SCORES)
     size = prior_size(score, equivalent_sample_size, pseudo_count, coefficient_scale)
     if score == "mixed" and prior == "order":
-        raise ValueError("the prior 'order' does not go with score='mixed'; use 'uniform', 'edge' or 'fair'")
+        raise ValueError(
+            "the prior 'order' does not go with score='mixed'; use 'uniform', 'edge' or 'fair'"
+        )
     if given_rows_or_covariance(data, cov, n):
         refuse_coded_states(states, missing_codes)
         data, interventions = repeated_rows(row_counts, data, interventions)

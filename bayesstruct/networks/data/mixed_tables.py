@@ -79,7 +79,9 @@ class MixedTable(NamedColumns):
 
         Examples
         --------
-        >>> table = MixedTable.read([[1.5, "a", 3.0], [2.1, "b", 2.5], [3.7, "c", 2.9], [0.3, "a", 2.0]])
+        >>> table = MixedTable.read(
+        ...     [[1.5, "a", 3.0], [2.1, "b", 2.5], [3.7, "c", 2.9], [0.3, "a", 2.0]]
+        ... )
         >>> table.families
         ('normal', 'multinomial', 'normal')
         """
@@ -111,7 +113,9 @@ class MixedTable(NamedColumns):
 
     def __repr__(self) -> str:
         number = sum(own in NUMBERS for own in self.families)
-        return f"MixedTable({self.n:,} observations, {self.p:,} variables, {number:,} of them numbers)"
+        return (
+            f"MixedTable({self.n:,} observations, {self.p:,} variables, {number:,} of them numbers)"
+        )
 
     @property
     def n(self) -> int:

@@ -155,8 +155,12 @@ def network_table(
 def _imputing(score):
     """Name models that impute missing values."""
     if score == "mixed":
-        return 'use bayesstruct.models.gaussian_graphical(data, marginals="mixed"), which imputes them'
-    return "use bayesstruct.models.bayesian_network with the score 'bge' or 'bdeu', which imputes them"
+        return (
+            'use bayesstruct.models.gaussian_graphical(data, marginals="mixed"), which imputes them'
+        )
+    return (
+        "use bayesstruct.models.bayesian_network with the score 'bge' or 'bdeu', which imputes them"
+    )
 
 
 def _holds_numbers(data):

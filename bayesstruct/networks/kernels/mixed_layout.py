@@ -118,11 +118,11 @@ class MixedLayout:
         return self.families[i] in NUMBERS
 
     def outputs(self, i: int) -> int:
-        """Number of linear predictors of a column."""
+        """Return the number of linear predictors of a column."""
         return self.states[i] - 1 if self.families[i] == "multinomial" else 1
 
     def n_extras(self, i: int) -> int:
-        """Number of parameters of a column besides intercepts and coefficients."""
+        """Return the number of parameters of a column besides intercepts and coefficients."""
         own = self.families[i]
         return self.states[i] - 1 if own == "ordinal" else _NOISE.get(own, 0)
 

@@ -162,8 +162,6 @@ def _noise(family, u, degrees):
     return stdtrit(degrees, u) * np.sqrt((degrees - 2.0) / degrees)
 
 
-
-
 def log_prior(layout: MixedLayout, dag: np.ndarray, vector: np.ndarray, scale: float) -> float:
     """Log prior density of the parameters that a graph has; -inf where others are not zero.
 
@@ -186,7 +184,7 @@ def log_prior(layout: MixedLayout, dag: np.ndarray, vector: np.ndarray, scale: f
 def _log_prior_of(layout, i, parents, vector, scale):
     from scipy.special import gammaln
 
-    from bayesstruct.networks.kernels.scores.mixed_families import NOISE_RATE
+    from bayesstruct.networks.kernels.scores.mixed_noise import NOISE_RATE
 
     extras, noise, out = vector[layout.extras[i]], 1.0, 0.0
     factor = prior_factor(layout, i, parents, scale)
@@ -203,9 +201,15 @@ def _log_prior_of(layout, i, parents, vector, scale):
     elif layout.families[i] == "ordinal":
         if not (np.diff(extras) > 0.0).all():
             return -np.inf
-        out += gammaln(len(extras) + 1.0) - (np.logaddexp(0, extras) + np.logaddexp(0, -extras)).sum()
+        out += (
+            gammaln(len(extras) + 1.0) - (np.logaddexp(0, extras) + np.logaddexp(0, -extras)).sum()
+        )
     places = layout.coefficients[i][:, np.append(True, parents[layout.owner])]
-    b = np.linalg.solve(factor, vector[places[places >= 0]]) / noise if places.max(initial=-1) >= 0 else np.empty(0)
+    b = (
+        np.linalg.solve(factor, vector[places[places >= 0]]) / noise
+        if places.max(initial=-1) >= 0
+        else np.empty(0)
+    )
     out -= 0.5 * (b @ b + len(b) * np.log(2.0 * np.pi)) + len(b) * np.log(noise)
     return out - np.log(np.diag(factor)).sum()
 
@@ -214,7 +218,7 @@ def draw_prior(
     layout: MixedLayout, rng: np.random.Generator, dag: np.ndarray, scale: float, out: np.ndarray
 ) -> None:
     """Draw the parameters given a graph from their prior, into a vector of zeros."""
-    from bayesstruct.networks.kernels.scores.mixed_families import NOISE_RATE
+    from bayesstruct.networks.kernels.scores.mixed_noise import NOISE_RATE
 
     dag = np.asarray(dag) != 0
     for i in range(layout.d):
@@ -253,6 +257,8 @@ def prior_factor(layout: MixedLayout, i: int, parents: np.ndarray, scale: float)
     cov = np.where(same, np.where(np.eye(len(owner), dtype=bool) | score, 1.0, 0.5), 0.0) * scale**2
     if layout.families[i] != "ordinal":
         wide = 1.0 if layout.is_number(i) else INTERCEPT_DEVIATION
-        cov = np.block([[np.full((1, 1), wide**2), np.zeros((1, len(cov)))], [np.zeros((len(cov), 1)), cov]])
+        cov = np.block(
+            [[np.full((1, 1), wide**2), np.zeros((1, len(cov)))], [np.zeros((len(cov), 1)), cov]]
+        )
     outputs = layout.outputs(i)
     return np.linalg.cholesky(np.kron(0.5 * (np.eye(outputs) + 1.0), cov))

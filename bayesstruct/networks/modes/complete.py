@@ -6,7 +6,9 @@ import numpy as np
 
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode
 from bayesstruct.core.recognition import NotRecognized, is_op
+from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.priors.dag import DAGRV, OrderDAGRV
+from bayesstruct.networks.recognition.mixed import mixed_network_of
 from bayesstruct.networks.recognition.network import Network, network_of
 from bayesstruct.networks.recognition.parameters import parameters_of, problem_of
 from bayesstruct.networks.solvers.parent_search import best_network
@@ -15,7 +17,13 @@ from bayesstruct.sparse.modes import SpikeAndSlabRefusal
 if TYPE_CHECKING:
     from pymc import Model
 
-__all__ = ["NetworkMode", "OrderPriorRefusal", "network_mode", "recognized_network"]
+__all__ = [
+    "MixedNetworkMode",
+    "NetworkMode",
+    "OrderPriorRefusal",
+    "network_mode",
+    "recognized_network",
+]
 
 _SEED = 20170
 # Local searches for each variable; scores other than BGe and BDeu have more local optima.
@@ -85,3 +93,34 @@ def network_mode(model: "Model", network: Network) -> dict[str, np.ndarray]:
     climbs = _CLIMBS if network.conjugate else _SCORED_CLIMBS
     graph = best_network(problem, rng, climbs=climbs)
     return dict(model.initial_point()) | {network.dag.name: graph} | family.expected(graph)
+
+
+@register_mode(after=(SpikeAndSlabRefusal, NetworkMode, OrderPriorRefusal))
+class MixedNetworkMode(ModeSolver):
+    """Best graph of a Bayesian network of columns of several kinds.
+
+    The graph of the greatest approximate posterior probability that a search over orders finds, with the modes of the parameters of each
+    column (their means for normal noise) given that graph.
+    """
+
+    def recognise(self, model):
+        """Return the network, or None."""
+        graphs = [rv for rv in model.free_RVs if is_op(rv, DAGRV)]
+        if len(graphs) != 1:
+            return None
+        try:
+            return mixed_network_of(model, graphs[0])
+        except NotRecognized:
+            return None
+
+    def solve(self, model, part, tol, max_rounds) -> Mode:
+        """Search."""
+        score, op = part.score(), part.dag.owner.op
+        problem = NetworkProblem(tuple(map(str, op.names)), score, op.prior, op.order)
+        rng = np.random.default_rng(_SEED)
+        graph = best_network(problem, rng, climbs=_SCORED_CLIMBS)
+        vector = np.zeros(score.layout.size)
+        for child, parents in enumerate(graph.T):
+            score.fit(child, np.flatnonzero(parents)).write_best(vector)
+        point = {part.dag.name: graph, part.parameters.name: vector}
+        return Mode(dict(model.initial_point()) | point)

@@ -126,7 +126,7 @@ def do(
     rows for each draw, the same with and without the intervention, whose standard error, at most .016, widens
     the intervals. For a column that was set in every row the table has no information about its distribution without the
     intervention, which is that of the prior; so is the difference from it. Under ``score="mixed"`` means and probabilities are
-    averages over 512 rows of a quasi-random sequence for each of up to 1,000 draws, the same with and without the intervention.
+    averages over 1,024 rows of a quasi-random sequence for each of up to 1,000 draws, the same with and without the intervention.
 
     References
     ----------

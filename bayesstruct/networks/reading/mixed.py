@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["is_mixed", "mixed_effects", "table_units"]
 
-_POINTS = 512  # rows for each draw, a power of two
+_POINTS = 1024  # rows for each draw, a power of two
 
 
 def is_mixed(idata) -> bool:
@@ -31,7 +31,7 @@ def is_mixed(idata) -> bool:
 def mixed_effects(
     posterior: "DagPosterior", setting: np.ndarray, keep: np.ndarray, rng: "Generator"
 ) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
-    """Expected values and probabilities of states without and with an intervention.
+    """Return expected values and probabilities of states without and with an intervention.
 
     Parameters
     ----------
@@ -155,7 +155,9 @@ def _coefficients(idata: "xr.DataTree", group: str) -> "xr.Dataset":
     location, scale = ColumnUnits.read(posterior.constants).known()
     drawn = posterior.draws["parameter"].transpose("chain", "draw", "term")
     values = table_units(layout, drawn.values, location, scale)
-    return xr.Dataset({"coefficient": drawn.copy(data=values)}, attrs={"units": "those of the table"})
+    return xr.Dataset(
+        {"coefficient": drawn.copy(data=values)}, attrs={"units": "those of the table"}
+    )
 
 
 register_coefficients("Bayesian networks of columns of several kinds", is_mixed, _coefficients)

@@ -53,8 +53,13 @@ class RecognizedMixture:
         """Local scores of the table."""
         from bayesstruct.networks.kernels.scores.mixed import MixedScore
 
-        layout, options = self.layout, {"scale": self.deviation, "interventions": self.was_set}
-        return MixedScore(self.z, layout.families, layout.states, **options)
+        return MixedScore(
+            self.z,
+            self.layout.families,
+            self.layout.states,
+            scale=self.deviation,
+            interventions=self.was_set,
+        )
 
 
 def mixed_network_of(model: "Model", dag: "TensorVariable") -> RecognizedMixture:
@@ -81,14 +86,19 @@ def mixed_network_of(model: "Model", dag: "TensorVariable") -> RecognizedMixture
     graph, deviation = unpadded_parameters(vector)
     of_rows, used, *units = unpadded_parameters(rows)
     layout = vector.owner.op.layout
-    if graph is not dag or of_rows is not dag or used is not vector or rows.owner.op.layout != layout:
+    if (
+        graph is not dag
+        or of_rows is not dag
+        or used is not vector
+        or rows.owner.op.layout != layout
+    ):
         raise NotRecognized(f"the parameters of {rows.name!r} are not linked as in a network")
     tensors = [deviation, *units, observed_values(model, rows)]
     values = Expressions(model, tensors)(model.initial_point())
-    deviation, location, scale, setting, x = (np.asarray(v, float) for v in values)
+    width, location, scale, setting, x = (np.asarray(v, float) for v in values)
     was_set = ~np.isnan(np.broadcast_to(setting, x.shape))
     return RecognizedMixture(
-        dag, vector, rows, layout, float(deviation), (x - location) / scale, was_set
+        dag, vector, rows, layout, float(width), (x - location) / scale, was_set
     )
 
 

@@ -45,6 +45,7 @@ _SUPPORTED = (
 )
 _INDEPENDENT = 9  # columns up to which all parent sets are scored
 _CANDIDATES = 6  # parents of each column to begin with, beyond
+_NEAR = 0.25  # share of refreshed columns that are moved near their last parameters too
 _NAME = "mixed_network_mcmc"
 
 
@@ -52,7 +53,7 @@ class _IndependentMoves(IndependentGraphs):
     """Graphs drawn independently of the last one."""
 
     def changes(self):
-        """Changes of a graph, in place, that are reversible under the approximate posterior."""
+        """List changes of a graph, in place, that are reversible under the approximate posterior."""
         return [self._draw]
 
     def _draw(self, rng, graph):
@@ -63,13 +64,16 @@ class _PartitionMoves(PartitionGraphs):
     """Moves of a partition or of arcs of a graph, one kind at a time."""
 
     def changes(self):
-        """Changes of a graph, in place, that are reversible under the approximate posterior."""
+        """List changes of a graph, in place, that are reversible under the approximate posterior."""
         d, blocks = self.tables.d, self.blocks
-        moves = [self._of_partition(1, 0, 0), self._of_partition(0, 1, 0), self._of_partition(0, 0, 1)]
-        moves = moves * (d // 8 + 1)
-        moves += [self._of_arcs(0, 1, 0)] * (d // 2) + [self._of_arcs(1, 0, 0)] * d
-        moves += [self._of_arcs(0, 0, d)] * 2 + [self._four] * (d // 8)
-        return moves + ([self._block] * 2 if blocks else [])
+        moves = [
+            self._of_partition(1, 0, 0),
+            self._of_partition(0, 1, 0),
+            self._of_partition(0, 0, 1),
+        ]
+        moves = moves * (d // 8 + 1) + [self._four]
+        moves += [self._of_arcs(0, 1, 0)] * (d // 4) + [self._of_arcs(1, 0, 0)] * (d // 2)
+        return [*moves, self._of_arcs(0, 0, d), *([self._block] if blocks else [])]
 
     def _of_partition(self, *counts):
         from bayesstruct.networks.kernels.samplers.partition_mcmc import Moves, sweep
@@ -127,7 +131,7 @@ class MixedChain:
         columns = np.flatnonzero((new != self.graph).any(axis=0))
         if not len(columns):
             return np.nan
-        fits = [self.score.fit(int(i), np.flatnonzero(new[:, i])) for i in columns]
+        fits = [self.score.fit(int(i), np.flatnonzero(new[:, i]), self.fits[i]) for i in columns]
         theta = [fit.draw(self.rng) for fit in fits]
         weight = [fit.log_weight(t) for fit, t in zip(fits, theta, strict=True)]
         if not self._accepts(sum(weight) - sum(self.weight[i] for i in columns)):
@@ -144,7 +148,7 @@ class MixedChain:
             weight = fit.log_weight(theta)
             if self._accepts(weight - self.weight[i]):
                 self.theta[i], self.weight[i] = theta, weight
-            if not fit.exact:
+            if not fit.exact and self.rng.random() < _NEAR:
                 self._move_near(i, fit)
 
     def _move_near(self, i, fit):
@@ -224,7 +228,9 @@ class MixedNetworkMCMC(GibbsStep):
         if candidates is None and problem.d <= _INDEPENDENT:
             self.graphs = _IndependentMoves(problem)
         else:
-            self.graphs = _PartitionMoves(problem, 1, _CANDIDATES if candidates is None else candidates)
+            self.graphs = _PartitionMoves(
+                problem, 1, _CANDIDATES if candidates is None else candidates
+            )
         self.changes = self.graphs.changes()
 
     def setup_chain(self, rng, tune, draws):

@@ -46,6 +46,8 @@ class FamilyFit:
     score : MixedScore
     child : int
     parents : iterable of int
+    near : FamilyFit, optional
+        Of the same column with similar parents: the climb begins at its mode.
 
     Attributes
     ----------
@@ -54,13 +56,22 @@ class FamilyFit:
     mode : (k,) ndarray of float
     """
 
-    def __init__(self, score: "MixedScore", child: int, parents: Iterable[int]):
+    def __init__(
+        self,
+        score: "MixedScore",
+        child: int,
+        parents: Iterable[int],
+        near: "FamilyFit | None" = None,
+    ):
         from bayesstruct.networks.kernels.scores.mixed_subsets import family_mode
 
         self.layout, self.child = score.layout, child
         self.columns = np.flatnonzero(np.isin(score.layout.owner, list(parents)))
         self._rows = score.rows_of(child)
-        fit = family_mode(*self._rows, score.owner, score.kinds, self.columns, score.scale)
+        self._used = self.layout.coefficients[child][:, np.append(0, 1 + self.columns)]
+        begin = np.empty(0) if near is None else self._start(near)
+        constants = score.owner, score.kinds, self.columns, score.scale
+        fit = family_mode(*self._rows, *constants, begin)
         self.score, self.mode, self._factor, self._precision, self._log_det = fit[:5]
         self._shape, self._rate = fit[5:]
         if not len(self._rows[2]):  # set in every row
@@ -71,14 +82,18 @@ class FamilyFit:
         self._constant = math.lgamma(half) - math.lgamma(0.5 * _DEGREES)
         self._constant -= 0.5 * k * math.log(_DEGREES * math.pi)
         self._constant += float(np.log(np.diag(self._factor)).sum())
+        self._spread = np.linalg.inv(self._factor).T
+
+    def _start(self, near):
+        """Mode of a similar family, with zeros for the coefficients that it does not have."""
+        used = near._used[near._used >= 0]
+        known = np.zeros(self.layout.size)
+        known[used] = near.mode[: len(used)]
+        return np.append(known[self._used[self._used >= 0]], near.mode[len(used) :])
 
     def draw(self, rng: "Generator") -> np.ndarray:
         """Draw parameters: exactly for normal noise, else from a t distribution about the mode."""
-        from scipy.linalg import solve_triangular
-
-        z = solve_triangular(
-            self._factor, rng.standard_normal(len(self.mode)), lower=True, trans=1
-        )
+        z = self._spread @ rng.standard_normal(len(self.mode))
         if self.exact:
             log_s = -0.5 * math.log(rng.gamma(self._shape) / self._rate)
             return np.append(self.mode * math.exp(-log_s) + z, log_s)
@@ -86,10 +101,8 @@ class FamilyFit:
 
     def move(self, rng: "Generator", theta: np.ndarray) -> np.ndarray:
         """Propose parameters near others, symmetrically."""
-        from scipy.linalg import solve_triangular
-
-        z = rng.standard_normal(len(theta)) * 2.4 / math.sqrt(len(theta))
-        return theta + solve_triangular(self._factor, z, lower=True, trans=1)
+        z = self._spread @ rng.standard_normal(len(theta))
+        return theta + z * (2.4 / math.sqrt(len(theta)))
 
     def log_target(self, theta: np.ndarray) -> float:
         """Log likelihood plus log prior of parameters; not of normal noise."""
@@ -113,8 +126,7 @@ class FamilyFit:
         """Write free parameters into the vector of all parameters of the network, see `MixedLayout`."""
         layout, i = self.layout, self.child
         places, extras = layout.coefficients[i], layout.extras[i]
-        used = places[:, np.append(0, 1 + self.columns)]
-        used = used[used >= 0]
+        used = self._used[self._used >= 0]
         family, rest = layout.families[i], theta[len(used) :]
         out[places[places >= 0]] = 0.0
         out[used] = theta[: len(used)]
@@ -127,11 +139,18 @@ class FamilyFit:
         elif family == "ordinal":
             out[extras] = np.cumsum(np.append(rest[0], np.exp(rest[1:])))
 
+    def write_best(self, out: np.ndarray) -> None:
+        """Write the mode, or with normal noise the means of coefficients and variance, into the vector of all parameters."""
+        theta = self.mode
+        if self.exact:
+            log_s = 0.5 * math.log(self._rate / (self._shape - 1.0))
+            theta = np.append(theta * math.exp(-log_s), log_s)
+        self.natural(theta, out)
+
     def free(self, vector: np.ndarray) -> np.ndarray:
         """Free parameters from the vector of all parameters of the network: the inverse of `natural`."""
         layout, i = self.layout, self.child
-        used = layout.coefficients[i][:, np.append(0, 1 + self.columns)]
-        theta, rest = vector[used[used >= 0]], vector[layout.extras[i]]
+        theta, rest = vector[self._used[self._used >= 0]], vector[layout.extras[i]]
         family = layout.families[i]
         if family in NUMBERS:
             theta = theta / rest[0]
@@ -200,13 +219,15 @@ class MixedScore(Score):
         code, states = int(self.layout.codes[child]), self.layout.states[child]
         return code, states, self._y[group][child], self._x[group]
 
-    def fit(self, child: int, parents: Iterable[int]) -> FamilyFit:
-        """Parameters of a family, which are kept for the next call."""
+    def fit(self, child: int, parents: Iterable[int], near: FamilyFit | None = None) -> FamilyFit:
+        """Parameters of a family, which are kept for the next call; `near` is one of similar parents."""
         key = child, *sorted(map(int, parents))
         if key not in self._fits:
             if len(self._fits) > _MOST_FITS:
                 self._fits.clear()
-            self._fits[key] = FamilyFit(self, child, key[1:])
+            # Student noise may have several modes: its climbs begin at the same point always.
+            begin = None if self.layout.families[child] == "student" else near
+            self._fits[key] = FamilyFit(self, child, key[1:], begin)
         return self._fits[key]
 
     def _fill(self, child, candidates, fixed, most, out):

@@ -11,18 +11,17 @@ from bayesstruct.networks.kernels.scores.mixed_families import (
     ORDINAL,
     STUDENT,
     evaluate,
-    find_mode,
-    normal_evidence,
     prior_precision,
     work_rows,
 )
+from bayesstruct.networks.kernels.scores.mixed_mode import find_mode, normal_evidence
 
 __all__ = ["family_density", "family_mode", "mixed_subsets"]
 
 
 @inner
 def _n_extras(code, states):
-    """Number of parameters besides the coefficients."""
+    """Return the number of parameters besides the coefficients."""
     if code == ORDINAL:
         return states - 1
     if code == STUDENT:
@@ -49,12 +48,12 @@ def _first_start(code, states, y, theta, size):
 
 @inner
 def _wide(code):
-    return 1.0 if code == NORMAL or code == STUDENT or code == LAPLACE else INTERCEPT_DEVIATION
+    return 1.0 if code in (NORMAL, STUDENT, LAPLACE) else INTERCEPT_DEVIATION
 
 
 @inner
 def _coefficients(code, states, columns):
-    """Number of coefficients of a child, with intercepts."""
+    """Return the number of coefficients of a child, with intercepts."""
     outputs = states - 1 if code == MULTINOMIAL else 1
     return outputs * (len(columns) + (0 if code == ORDINAL else 1))
 
@@ -72,7 +71,9 @@ def _prior(code, states, owner, kinds, columns, scale):
     precision = np.empty((size, size))
     outputs = states - 1 if code == MULTINOMIAL else 1
     ordinal = code == ORDINAL
-    log_det = prior_precision(owner, kinds, columns, outputs, ordinal, scale, _wide(code), precision)
+    log_det = prior_precision(
+        owner, kinds, columns, outputs, ordinal, scale, _wide(code), precision
+    )
     return precision, log_det
 
 
@@ -159,7 +160,7 @@ def mixed_subsets(code, states, y, x, owner, kinds, first, candidates, fixed, mo
 
 
 @kernel
-def family_mode(code, states, y, x, owner, kinds, columns, scale):
+def family_mode(code, states, y, x, owner, kinds, columns, scale, begin):
     """Fit one family.
 
     Parameters
@@ -168,6 +169,8 @@ def family_mode(code, states, y, x, owner, kinds, columns, scale):
         As of :func:`mixed_subsets`.
     columns : (q,) int64
         Features of the parents.
+    begin : (k,) float64
+        Parameters where the climb begins; empty for a default.
 
     Returns
     -------
@@ -188,7 +191,10 @@ def family_mode(code, states, y, x, owner, kinds, columns, scale):
     if code == NORMAL:
         value, shape, rate = normal_evidence(y, x, columns, precision, log_det, factor, theta)
         return value, theta, factor, precision, log_det, shape, rate
-    _first_start(code, states, y, theta, size)
+    if len(begin) == total:
+        theta[:] = begin
+    else:
+        _first_start(code, states, y, theta, size)
     work = np.empty((work_rows(code, states), len(y)))
     grad, hess = np.empty(total), np.empty((total, total))
     args = code, states, y, x, columns, precision, log_det, _delta(len(y)), theta
