@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.core.evidence_limits import limits_of
 from bayesstruct.graphs.evidence import STRONG, check_threshold
-from bayesstruct.graphs.posteriors.refusals import wrong_type
+from bayesstruct.graphs.posteriors.refusals import naming_submodels, wrong_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,8 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
     if not isinstance(idata, xr.DataTree):
         raise wrong_type(idata)
     check_threshold(threshold)
-    limits = limits_of(idata)
+    with naming_submodels(idata):
+        limits = limits_of(idata)
     nodes = idata["constant_data"].to_dataset()["node"].values
     names = np.array([str(node) for node in nodes.tolist()], dtype=object)
     table = pd.DataFrame(

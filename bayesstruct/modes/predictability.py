@@ -8,7 +8,7 @@ from bayesstruct.core.families import import_chapters
 from bayesstruct.core.tables.predictability import Predicted, predicted_columns
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.graphs.posteriors.edges import GROUP
-from bayesstruct.graphs.posteriors.refusals import wrong_type
+from bayesstruct.graphs.posteriors.refusals import naming_submodels, wrong_type
 from bayesstruct.graphs.records import RelationPrior
 from bayesstruct.graphs.summaries import interval_probability
 from bayesstruct.graphs.tables.differences import one_group
@@ -103,7 +103,8 @@ def predictability(
     parts: list[pd.DataFrame] = []
     notes: list[str] = []
     for group, own in _groups(idata):
-        found, notes = predicted_columns(own, most)
+        with naming_submodels(idata):
+            found, notes = predicted_columns(own, most)
         parts.append(_table(found, prob))
         if group is not None:
             parts[-1].insert(0, "group", group)

@@ -55,8 +55,11 @@ def test_the_parts_of_a_result_are_those_of_the_models_alone():
     assert len(bs.edge_table(left)) == 3
     assert len(bs.arc_table(right)) == 6
     assert bs.check(left).rows
-    with pytest.raises(ValueError, match=r"bs.submodel\(idata, 'left'\)"):
-        bs.edge_table(idata)
+    for reader in (bs.edge_table, bs.predictability, bs.evidence_limits):
+        with pytest.raises(ValueError, match=r"bs.submodel\(idata, 'left'\)"):
+            reader(idata)
+    assert {*bs.predictability(left)["node"]} == {*"abc"}
+    assert len(bs.evidence_limits(left)) == 3
     with pytest.raises(
         ValueError, match="no variables of a model 'middle'; models in it are 'left', 'right'"
     ):

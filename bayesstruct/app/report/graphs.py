@@ -277,7 +277,8 @@ DIFFERENCES = Part(
     (
         Drawing(
             "differences.png",
-            "Pairs that differ between the groups, by a Bayes factor of at least 10; grey lines are edges of which that is not so.",
+            "Pairs that differ between the groups, by a Bayes factor of at least 10; grey lines are edges of which that is not so: full where the groups are "
+            "equal, dashed where the data do not decide.",
             _draw_differences,
             _network_size,
             lambda result, table: bool(_differ(result, table).any()),

@@ -1,5 +1,7 @@
 """Errors for results that lack a variable or were cut or sorted, with their remedies."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = [
+    "naming_submodels",
+    "nested_note",
     "refuse_absent",
     "refuse_absent_arcs",
     "refuse_cut_arcs",
@@ -41,6 +45,38 @@ def wrong_type(thing) -> TypeError:
     )
 
 
+def nested_note(draws: "xr.Dataset") -> str:
+    """Say how the part of a result is read that belongs to a model with a name; empty if no graph belongs to one.
+
+    Parameters
+    ----------
+    draws : xarray.Dataset
+    """
+    ends = "::edge", "::arc"
+    for name in map(str, draws.data_vars):
+        for end in ends:
+            if name.endswith(end):
+                return _NESTED.format(repr(name.removesuffix(end).removesuffix("::")))
+    return ""
+
+
+@contextmanager
+def naming_submodels(idata: "xr.DataTree") -> Iterator[None]:
+    """Let errors about a result say that it is that of models with names, if it is.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+    """
+    try:
+        yield
+    except (ValueError, KeyError) as error:
+        draws = idata["posterior"].to_dataset() if "posterior" in idata.children else None
+        if draws is None or not (note := nested_note(draws)) or note in str(error):
+            raise
+        raise ValueError(f"{error}.{note}") from None
+
+
 def refuse_absent(wanted: list[str], draws: "xr.Dataset", constants: "xr.Dataset") -> None:
     """Raise if a variable that edges are read with is absent; the message says how to add it."""
     lacking = [name for name in _NEEDED if name in wanted and not _has(name, draws, constants)]
@@ -50,10 +86,8 @@ def refuse_absent(wanted: list[str], draws: "xr.Dataset", constants: "xr.Dataset
     held = (
         f"This result has no {' and no '.join(f'`{name}`' for name in lacking)}; it holds {found}."
     )
-    if nested := [name for name in map(str, draws.data_vars) if name.endswith("::edge")]:
-        raise ValueError(
-            held + _NESTED.format(repr(nested[0].removesuffix("::edge").removesuffix("::")))
-        )
+    if nested := nested_note(draws):
+        raise ValueError(held + nested)
     if "edge" not in lacking and not constants.data_vars:
         held += _NO_CONSTANTS
     raise ValueError(f"{held} {ORIGIN} {_EDGES}")

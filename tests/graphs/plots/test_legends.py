@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from matplotlib.collections import LineCollection
 from matplotlib.text import Text
 from tools.posteriors import bernoulli_posterior
 
@@ -86,8 +87,36 @@ def test_pairs_that_are_alike_in_all_draws_are_of_the_same_two_groups():
     assert table["difference"].iloc[0] == pytest.approx(0.6)
     ax = bs.plot_difference(idata)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert {"larger in a", "larger in b", "edge without difference"} <= {*texts}
+    assert {"larger in a", "larger in b", "edge without difference (BF ≤ 1/10)"} <= {*texts}
+    assert not any("undecided" in text for text in texts)
     plt.close("all")
+
+
+def test_undecided_differences_are_dashed():
+    idata = two_groups()
+    differs = idata["posterior"]["difference"].values
+    differs[:, ::2, 1] = 1  # with these priors the Bayes factor is 1
+    differs[:, ::5, 2] = 1  # 1/4: drawn as an edge
+    table = bs.difference_table(idata)
+    assert table["verdict"].value_counts().to_dict() == {
+        "differs": 1,
+        "is equal": 3,
+        "undecided": 2,
+    }
+
+    def dashes(**options):
+        ax = bs.plot_difference(idata, **options)
+        texts = [text.get_text() for text in ax.get_legend().get_texts()]
+        lines = [each for each in ax.collections if isinstance(each, LineCollection)]
+        # A full line has None as its dashes.
+        found = [[own is not None for _, own in each.get_linestyles()] for each in lines]
+        return found, [t for t in texts if "undecided" in t]
+
+    equal, unsure, shown = dashes()[0]
+    assert equal == [False] and unsure == [True]
+    assert sorted(shown) == [False, True]
+    assert dashes()[1] == ["undecided (1/10 < BF < 10)", "edge, difference undecided"]
+    assert dashes(threshold=3)[1] == ["undecided (1/3 < BF < 3)"]
 
 
 @pytest.mark.parametrize("p", [6, 18])
