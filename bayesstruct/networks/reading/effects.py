@@ -1,7 +1,7 @@
 """Effects of setting columns of a table from outside, averaged over graphs."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
 from bayesstruct.graphs.tables.arcs import DAG_READERS, arc_table
 from bayesstruct.networks.priors.records import NetworkStates
+from bayesstruct.networks.reading.effects_by_graph import (
+    EffectDraws,
+    GraphEffects,
+    effects_by_graph,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,13 +51,32 @@ _NOISE: dict[str, tuple[Callable, Callable]] = {}
 _ROUNDING = 1e-12  # differences of probabilities that are zero but for rounding
 
 
+@overload
 def do(
     idata: "xr.DataTree",
     setting: dict,
     *,
+    by_graph: Literal[False] = False,
     ci_prob: float | None = None,
     random_seed: "int | Generator | None" = None,
-) -> "pd.DataFrame":
+) -> "pd.DataFrame": ...
+@overload
+def do(
+    idata: "xr.DataTree",
+    setting: dict,
+    *,
+    by_graph: Literal[True, "classes"],
+    ci_prob: float | None = None,
+    random_seed: "int | Generator | None" = None,
+) -> "GraphEffects": ...
+def do(
+    idata: "xr.DataTree",
+    setting: dict,
+    *,
+    by_graph: bool | Literal["classes"] = False,
+    ci_prob: float | None = None,
+    random_seed: "int | Generator | None" = None,
+) -> "pd.DataFrame | GraphEffects":
     r"""Predict the effects of setting some columns from outside on the others, averaged over graphs.
 
     Each posterior draw is a graph with its parameters. Setting a variable cuts it off from its parents (Pearl
@@ -66,6 +90,9 @@ def do(
     setting : dict
         Value of each column that is set: in the units of the table, or one of the states of a discrete
         column as it stands in the table. A Series is accepted.
+    by_graph : bool or "classes"
+        Return the effects in each distinct graph, or Markov equivalence class, beside the average: whether their sign
+        depends on the graph, and how much of their variance comes from it.
     ci_prob : float, optional
         Probability of the credible intervals, which are equal-tailed. By default
         ``arviz.rcParams["stats.ci_prob"]``.
@@ -74,8 +101,9 @@ def do(
 
     Returns
     -------
-    pandas.DataFrame
-        One row for each column of a Gaussian network: ``mean`` and ``low``, ``high``, the expected value under
+    pandas.DataFrame or GraphEffects
+        With `by_graph` a `GraphEffects`. Otherwise
+        one row for each column of a Gaussian network: ``mean`` and ``low``, ``high``, the expected value under
         the intervention and its interval; ``effect``, ``effect_low``, ``effect_high``, the difference from the
         expected value without; ``predicted_low``, ``predicted_high``, the interval of a single new
         observation. For a discrete network one row for each column and state: the same, ``mean`` being
@@ -107,6 +135,7 @@ def do(
     .. code-block:: python
 
         bs.do(idata, {"PKA": 2.0})
+        bs.do(idata, {"PKA": 2.0}, by_graph=True).summary
     """
     refuse_covariance(idata)
     posterior = read_dags(idata)
@@ -115,7 +144,10 @@ def do(
     setting = checked_setting(setting, names)
     rng = generator(random_seed)
     effects = _gaussian if is_gaussian(posterior) else _discrete
-    return effects(posterior, names, setting, prob, rng)
+    draws = effects(posterior, names, setting, rng)
+    if by_graph is not False:
+        return effects_by_graph(posterior, [*setting], draws, by_graph, prob)
+    return _table(draws, prob)
 
 
 def network_rows(idata: "xr.DataTree", setting: dict | None = None) -> NormalRows | StateRows:
@@ -226,18 +258,23 @@ def _interval(values, prob):
     return values.mean(axis=0), low, high
 
 
-def _table(index, expected, effect, prob):
+def _table(draws, prob):
     import pandas as pd
 
     columns = ("mean", "low", "high"), ("effect", "effect_low", "effect_high")
-    frame = pd.DataFrame(index=index)
-    for names, values in zip(columns, (expected, effect), strict=True):
+    frame = pd.DataFrame(index=draws.labels)
+    for names, values in zip(columns, (draws.expected, draws.effect), strict=True):
         for name, column in zip(names, _interval(values, prob), strict=True):
             frame[name] = column
-    return frame
+    if draws.single is None:
+        return frame
+    _, low, high = _interval(draws.single, prob)
+    return frame.assign(predicted_low=low, predicted_high=high)
 
 
-def _gaussian(posterior, names, setting, prob, rng):
+def _gaussian(posterior, names, setting, rng):
+    import pandas as pd
+
     d = len(names)
     location, scale = ColumnUnits.read(posterior.constants).known()
     matrix = weight_matrices(posterior)
@@ -250,10 +287,10 @@ def _gaussian(posterior, names, setting, prob, rng):
     before = _expected(matrix, intercept)
     cut = np.where(fixed[:, None], 0.0, matrix)
     after = _expected(cut, np.where(fixed, value, intercept))
-    frame = _table(names, location + scale * after, scale * (after - before), prob)
     noise = _expected(cut, np.where(fixed, 0.0, _noise(posterior, rng)))
-    _, low, high = _interval(location + scale * (after + noise), prob)
-    return frame.assign(predicted_low=low, predicted_high=high).rename_axis("node")
+    used, single = np.arange(len(after)), location + scale * (after + noise)
+    labels, effect = pd.Index(names, name="node"), scale * (after - before)
+    return EffectDraws(labels, location + scale * after, effect, used, single)
 
 
 def register_noise(
@@ -296,7 +333,7 @@ def _expected(matrix, intercept):
     return np.linalg.solve(np.eye(matrix.shape[-1]) - matrix, intercept[..., None])[..., 0]
 
 
-def _discrete(posterior, names, setting, prob, rng):
+def _discrete(posterior, names, setting, rng):
     import pandas as pd
 
     recorded = NetworkStates.read(posterior.constants)
@@ -316,7 +353,7 @@ def _discrete(posterior, names, setting, prob, rng):
     effect[np.abs(effect) < _ROUNDING] = 0.0
     pairs = [(names[i], levels[i][s]) for i, s in index]
     labels = pd.MultiIndex.from_tuples(pairs, names=["node", "state"])
-    return _table(labels, shares[1], effect, prob)
+    return EffectDraws(labels, shares[1], effect, keep)
 
 
 def _state(name, state, levels):
@@ -413,7 +450,7 @@ register_summary(
     "Bayesian networks",
     is_network,
     arc_table,
-    ("do", "predict", "predictability", *DAG_READERS),
+    ("do", "predict", "predictability", "independence_check", *DAG_READERS),
     before="directed acyclic graphs",
 )
 register_figure(plot_graph, "Bayesian networks")
