@@ -62,6 +62,7 @@ from .plots import plot_co_membership as plot_co_membership
 from .plots import plot_comparison as plot_comparison
 from .plots import plot_correlations as plot_correlations
 from .plots import plot_difference as plot_difference
+from .plots import plot_directions as plot_directions
 from .plots import plot_edges as plot_edges
 from .plots import plot_evidence as plot_evidence
 from .plots import plot_feature_count as plot_feature_count
@@ -91,12 +92,14 @@ from .structure import co_clustering as co_clustering
 from .structure import coefficients as coefficients
 from .structure import communities as communities
 from .structure import compare as compare
+from .structure import consensus_graph as consensus_graph
 from .structure import covariance as covariance
 from .structure import cpdag as cpdag
 from .structure import credible_edges as credible_edges
 from .structure import degree_distribution as degree_distribution
 from .structure import degree_table as degree_table
 from .structure import difference_table as difference_table
+from .structure import direction_table as direction_table
 from .structure import do as do
 from .structure import edge_information as edge_information
 from .structure import edge_table as edge_table
@@ -106,7 +109,9 @@ from .structure import feature_count_probabilities as feature_count_probabilitie
 from .structure import feature_membership as feature_membership
 from .structure import feature_table as feature_table
 from .structure import graph_probabilities as graph_probabilities
+from .structure import graph_weights as graph_weights
 from .structure import inclusion_probabilities as inclusion_probabilities
+from .structure import independence_check as independence_check
 from .structure import link_probabilities as link_probabilities
 from .structure import loading_table as loading_table
 from .structure import map_graph as map_graph

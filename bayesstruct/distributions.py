@@ -103,6 +103,16 @@ from bayesstruct.precision.priors.student_rows import (
     IncompleteGraphicalStudent,
     MissingStudentValues,
 )
+from bayesstruct.sem.priors.incomplete import IncompleteLinearSem, MissingNumbers
+from bayesstruct.sem.priors.noise import NoiseLaw, noise_law
+from bayesstruct.sem.priors.parameters import (
+    ArcSlabs,
+    CommonNoiseScale,
+    LocalScales,
+    NoiseDegrees,
+    NoiseScales,
+)
+from bayesstruct.sem.priors.rows import LinearSem
 from bayesstruct.series.priors import BehaviourScales, BehaviourTransitions, SwitchingSeries
 from bayesstruct.sparse.priors.group_laplace import GroupLaplace, SparseGroupLaplace
 from bayesstruct.sparse.priors.group_spike_and_slab import GroupSpikeAndSlab
@@ -119,6 +129,7 @@ from bayesstruct.sparse.priors.tree_laplace import TreeLaplace
 __all__ = [
     "DAG",
     "AlternativeStudent",
+    "ArcSlabs",
     "ArcWeights",
     "BehaviourScales",
     "BehaviourTransitions",
@@ -135,6 +146,7 @@ __all__ = [
     "ClusterRows",
     "ClusterVariances",
     "ColumnMeans",
+    "CommonNoiseScale",
     "DegreesOfFreedom",
     "DiscreteNetwork",
     "EdgeProbability",
@@ -177,6 +189,7 @@ __all__ = [
     "IncompleteGraphicalStudent",
     "IncompleteGroupedNormal",
     "IncompleteGroupedPairwiseMRF",
+    "IncompleteLinearSem",
     "IncompletePairwiseMRF",
     "IndependentEdges",
     "IndianBuffet",
@@ -184,7 +197,10 @@ __all__ = [
     "Ising",
     "LaplaceSpikeAndSlab",
     "LatentValues",
+    "LinearSem",
+    "LocalScales",
     "MissingNetworkValues",
+    "MissingNumbers",
     "MissingStates",
     "MissingStudentValues",
     "MissingValues",
@@ -193,6 +209,9 @@ __all__ = [
     "NetworkCovariance",
     "NodeInclusion",
     "NodeSpikeSlab",
+    "NoiseDegrees",
+    "NoiseLaw",
+    "NoiseScales",
     "NoiseVariances",
     "NoisyOr",
     "NormalSpikeAndSlab",
@@ -222,5 +241,6 @@ __all__ = [
     "included",
     "interaction_strengths",
     "node_members",
+    "noise_law",
     "partial_correlations",
 ]

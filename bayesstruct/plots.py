@@ -8,6 +8,7 @@ from bayesstruct.graphs.plots.centrality import plot_centrality
 from bayesstruct.graphs.plots.communities import plot_co_membership
 from bayesstruct.graphs.plots.comparison import plot_bootstrap_support, plot_comparison
 from bayesstruct.graphs.plots.differences import plot_difference
+from bayesstruct.graphs.plots.directions import plot_directions
 from bayesstruct.graphs.plots.evidence import plot_evidence
 from bayesstruct.graphs.plots.forest import plot_edges
 from bayesstruct.graphs.plots.heatmap import plot_matrix
@@ -29,6 +30,7 @@ __all__ = [
     "plot_comparison",
     "plot_correlations",
     "plot_difference",
+    "plot_directions",
     "plot_edges",
     "plot_evidence",
     "plot_feature_count",

@@ -20,6 +20,7 @@ from bayesstruct.precision.steps.gibbs import EdgesGibbs, PrecisionGibbs
 from bayesstruct.precision.steps.graph_jumps import GraphJumps
 from bayesstruct.precision.steps.groups import GroupedPrecisionGibbs, RelationsGibbs
 from bayesstruct.precision.steps.node_inclusion import NodeInclusionGibbs
+from bayesstruct.sem.steps.linear import LinearSemMCMC
 from bayesstruct.series.steps import SwitchingSeriesMCMC
 from bayesstruct.sparse.steps.group_regression import GroupSpikeSlabRegression
 from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
@@ -39,6 +40,7 @@ __all__ = [
     "LatentFeatureGibbs",
     "LatentFeatureSlice",
     "LinkFeatureGibbs",
+    "LinearSemMCMC",
     "NetworkMCMC",
     "NodeInclusionGibbs",
     "OrderNetworkMCMC",

@@ -43,8 +43,11 @@ from bayesstruct.graphs.nodes.centrality import centrality, centrality_draws
 from bayesstruct.graphs.nodes.communities import Communities, communities
 from bayesstruct.graphs.nodes.degrees import degree_distribution, degree_table
 from bayesstruct.graphs.probabilities import bayes_factors, inclusion_probabilities
+from bayesstruct.graphs.sets.consensus import consensus_graph
+from bayesstruct.graphs.sets.weights import GraphWeights, graph_weights
 from bayesstruct.graphs.tables.arcs import arc_table
 from bayesstruct.graphs.tables.differences import difference_table, one_group
+from bayesstruct.graphs.tables.directions import direction_table
 from bayesstruct.graphs.tables.edges import credible_edges, edge_table
 from bayesstruct.graphs.traces import graph_distance, n_edges
 from bayesstruct.graphs.units import coefficients, covariance, precision_matrix
@@ -52,6 +55,8 @@ from bayesstruct.mixtures.reading.clusters import cluster_coefficients, cluster_
 from bayesstruct.mixtures.reading.predictions import mixture_predictions
 from bayesstruct.neighbourhoods.reading.symmetrize import symmetrize
 from bayesstruct.networks.reading.effects import do
+from bayesstruct.networks.reading.effects_by_graph import GraphEffects
+from bayesstruct.networks.reading.independence import independence_check
 from bayesstruct.precision.reading.nodes import node_table
 from bayesstruct.precision.reading.precision_draws import precision_draws
 from bayesstruct.precision.reading.predictive import predictive_correlations
@@ -64,6 +69,8 @@ __all__ = [
     "BootstrapSupport",
     "Communities",
     "Comparison",
+    "GraphEffects",
+    "GraphWeights",
     "ResultComparison",
     "Sensitivity",
     "arc_probabilities",
@@ -82,12 +89,14 @@ __all__ = [
     "communities",
     "compare",
     "conditional_information",
+    "consensus_graph",
     "covariance",
     "cpdag",
     "credible_edges",
     "degree_distribution",
     "degree_table",
     "difference_table",
+    "direction_table",
     "do",
     "edge_ess",
     "edge_information",
@@ -101,8 +110,10 @@ __all__ = [
     "graph_distance",
     "graph_from_key",
     "graph_probabilities",
+    "graph_weights",
     "inclusion_matrix",
     "inclusion_probabilities",
+    "independence_check",
     "link_probabilities",
     "loading_table",
     "map_graph",

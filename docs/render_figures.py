@@ -31,6 +31,7 @@ from render_results import (
     settings,
     support,
     truth,
+    two_ways,
 )
 
 import bayesstruct as bs
@@ -94,6 +95,7 @@ def figures(p: int, kind: str):
     yield "dag_spring", lambda: bs.plot_graph(graph, layout="spring")
     yield "dag_feedback", lambda: bs.plot_graph(feedback(p, kind), layout="circle")
     yield "dag_small", lambda: small_axes(graph)
+    yield "directions", lambda: bs.plot_directions(two_ways(p, kind))
     yield "evidence", lambda: bs.plot_evidence(idata)
     yield "edges", lambda: bs.plot_edges(idata)
     yield "panels", lambda: bs.plot_evidence(idata, kind="panels")

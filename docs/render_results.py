@@ -91,6 +91,30 @@ def feedback(p: int, kind: str = "short") -> nx.DiGraph:
     return graph
 
 
+def two_ways(p: int, kind: str = "short") -> xr.DataTree:
+    """Make up draws of directed acyclic graphs in which some arcs are reversed or missing."""
+    rng, names, graph = np.random.default_rng(2), names_of(p, kind), dag(p, kind)
+    base = nx.to_numpy_array(graph, nodelist=names, weight=None).astype(bool)
+    drawn = base & (rng.random((2, 100, p, p)) < rng.beta(4, 1, (p, p)))
+    # all arcs of some draws that go the other way still form no cycle
+    other = rng.random((2, 100)) < 0.3
+    drawn[other] = drawn[other].swapaxes(1, 2)
+    target, source = np.nonzero(~np.eye(p, dtype=bool))
+    labels = [f"{names[i]} -> {names[j]}" for i, j in zip(source, target, strict=True)]
+    arcs = (("chain", "draw", "ordered_pair"), drawn[..., source, target].astype("int8"))
+    constants = {
+        "arc_source": ("ordered_pair", source),
+        "arc_target": ("ordered_pair", target),
+        "arc_prior": ("ordered_pair", np.full(len(source), 0.2)),
+        "arc_acyclic": 1,
+    }
+    coords = {"node": names, "node_": names, "ordered_pair": labels}
+    draws = {"arc": arcs, "dag": (("chain", "draw", "node", "node_"), drawn.astype("int8"))}
+    return xr.DataTree.from_dict(
+        {"posterior": xr.Dataset(draws, coords), "constant_data": xr.Dataset(constants)}
+    )
+
+
 def grouped(p: int, kind: str) -> xr.DataTree:
     """Make up a result of two groups of rows, of which a sixth of the edges differ."""
     idata, rng = result(p, kind), np.random.default_rng(1)

@@ -45,6 +45,9 @@ from bayesstruct.models.ising_neighbourhoods import (
 from bayesstruct.models.latent_features import (
     latent_features as latent_features,
 )
+from bayesstruct.models.linear_sem import (
+    linear_sem as linear_sem,
+)
 from bayesstruct.models.link_prediction import (
     link_prediction as link_prediction,
 )

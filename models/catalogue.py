@@ -110,6 +110,12 @@ _RECORDS = (
         table="numbers or states",
     ),
     ModelRecord(
+        "linear_sem",
+        "directed graphs of continuous columns whose noise (not normal, or of equal or known variance) tells directions",
+        "sem",
+        ("spike_slab", "laplace", "horseshoe"),
+    ),
+    ModelRecord(
         "latent_features",
         "hidden binary features behind continuous columns, any number of them",
         "features",

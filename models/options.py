@@ -265,6 +265,24 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         _ROW_COUNTS,
         _N,
     ),
+    "linear_sem": (
+        _choice(
+            "noise", "Distribution of the noise.", "gaussian",
+            "gaussian", "laplace", "student", "mixture",
+        ),
+        _choice("variances", "Of the noise.", "free", "free", "equal", "known"),
+        _prior("linear_sem"),
+        _positive("scale", "Of the weights, in units of the noise."),
+        _choice("graph_prior", "Of graphs.", "uniform", "uniform", "edge", "fair"),
+        _chance("edge_probability", "Of the graph prior edge."),
+        _whole("max_parents", "Maximum number of parents of a column."),
+        Option("required", "pairs", "Arc (from, to) known to be there.", ()),
+        Option("forbidden", "pairs", "Arc (from, to) known to be absent.", ()),
+        Option("tiers", "tiers", "Groups of columns, the earliest first; no arc points back."),
+        Option("interventions", "set", "Which values were set from outside."),
+        _positive("equivalent_sample_size", "Rows that the prior is worth.", 1.0),
+        _ROW_COUNTS,
+    ),
     "latent_features": (
         _positive("alpha", _ALPHA.help, words=[GAMMA]),
         _choice("sampler", "How features are drawn.", "gibbs", "gibbs", "accelerated", "slice"),
@@ -349,6 +367,7 @@ ELSEWHERE = {
 
 #: Arguments that the command line does not have, with the reason.
 PYTHON_ONLY = {
+    ("linear_sem", "known_variances"): "there is one number for each column",
     ("grouped_gaussian_graphical", "cov"): "there is one matrix for each group",
     ("grouped_gaussian_graphical", "n"): "there is one number for each group",
 }

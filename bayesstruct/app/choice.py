@@ -51,6 +51,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("bayesian_network", ()),
         ("grouped_gaussian_graphical", ()),
         ("gaussian_neighbourhoods", ()),
+        ("linear_sem", ()),
         ("node_selection_gaussian_graphical", ()),
         ("blockwise_gaussian_graphical", ()),
         ("locally_constant_gaussian_graphical", ()),

@@ -136,3 +136,24 @@ def _constant_in_each_half(series: np.ndarray) -> np.ndarray:
     half = series.shape[1] // 2
     parts = np.concatenate([series[:, :half], series[:, -half:]])
     return (parts.min(axis=1) == parts.max(axis=1)).all(axis=0)
+
+
+def share_mcse(share: np.ndarray, ess: np.ndarray, n_draws: int) -> np.ndarray:
+    """Monte Carlo standard error of shares of draws.
+
+    Parameters
+    ----------
+    share : ndarray, shape (k,)
+    ess : ndarray, shape (k,)
+        Effective sample sizes of the indicators; where they are NaN, the typical one of the others counts.
+    n_draws : int
+        Number of draws.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        Never zero: something that is in m of n effective draws has the error of the share (m + 1) / (n + 2).
+    """
+    size = np.where(np.isnan(ess), typical_ess(ess, n_draws), np.maximum(ess, 1.0))
+    near = (share * size + 1) / (size + 2)
+    return np.sqrt(near * (1 - near) / size)

@@ -330,9 +330,13 @@ class Acyclic(Recorded):
     ----------
     acyclic : int
         1 if they do.
+    identified : int, optional
+        1 if the model tells Markov equivalent graphs apart by something other than their prior, such as noise that is not
+        normal or whose variances are equal; absent if it does not.
     """
 
     acyclic: int = constant("arc_acyclic")
+    identified: int | None = constant("arc_identified", optional=True)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.records import OrderedColumns, RowGroups, ValueWeighted
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
 from bayesstruct.networks.reading.conditionals import drawn_networks
+from bayesstruct.sem.reading.noise import has_other_noise
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -109,6 +110,11 @@ def _refuse_rows(posterior) -> None:
             "this result has parameters of its own for each group of rows: read one group, bs.pointwise(bs.one_group(idata, label))"
         )
     OrderedColumns.refuse(constants, "this result has no densities of single values")
+    if has_other_noise(constants):
+        raise ValueError(
+            "densities of single values given the rest of their row are not known for noise that is not normal; those of "
+            "whole rows are: pm.compute_log_likelihood(idata)"
+        )
     if "degrees" in {*map(str, constants.data_vars), *map(str, posterior.draws.data_vars)}:
         rows = "; those of whole rows are: pm.compute_log_likelihood(idata)"
         raise ValueError(

@@ -468,7 +468,14 @@ def features():
             ),
             4,
             "### Connections and their directions",
-            {"connections.csv", "arcs.csv", "graph.graphml", "graph.png", "evidence.png"},
+            {
+                "connections.csv",
+                "arcs.csv",
+                "graph.graphml",
+                "graph.png",
+                "directions.png",
+                "evidence.png",
+            },
         ),
     ],
 )

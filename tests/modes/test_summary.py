@@ -55,6 +55,7 @@ RESULTS = {
 WITH_MORE = {
     "compare",
     "do",
+    "independence_check",
     "one_group",
     "mixture_predictions",
     "predict",

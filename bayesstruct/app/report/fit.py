@@ -530,6 +530,7 @@ _NUMBERS = (
     "gaussian_neighbourhoods",
     "ising_neighbourhoods",
     "bayesian_network",
+    "linear_sem",
     "latent_features",
     "sparse_factor_analysis",
     "infinite_ica",

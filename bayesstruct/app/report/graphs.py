@@ -421,6 +421,17 @@ def _connection_headlines(table: "pd.DataFrame") -> list[str]:
     return [kinds_sentence(table, "connections") + directions]
 
 
+def _draw_directions(result: Result, table, ax) -> None:
+    from bayesstruct.graphs.plots.directions import plot_directions
+
+    if len(table):  # a single column has no pair
+        plot_directions(result.graph, ax=ax)
+
+
+def _directions_size(result: Result, table) -> tuple[float, float]:
+    return 8.0, 1.3 + 0.26 * min(len(table), 20)
+
+
 CONNECTIONS = Part(
     "Connections and their directions",
     "connections.csv",
@@ -452,6 +463,13 @@ CONNECTIONS = Part(
             "line without a head, the direction is undecided.",
             _draw_graph,
             _network_size,
+        ),
+        Drawing(
+            "directions.png",
+            "The most probable connections: blue the probability of the direction that the name has, orange that of the other one, grey that "
+            "of no connection.",
+            _draw_directions,
+            _directions_size,
         ),
         _EVIDENCE,
     ),

@@ -405,6 +405,16 @@ def _bayesian_network(o: Options):
             "each column has a distribution given its parents, a regression or a table. Graphs were weighed by exp(-BIC / 2)"
         ),
     )()
+    return "which directed acyclic graphs explain the table, and which effects do they imply?", [
+        f"Bayesian networks, which are directed acyclic graphs, were compared: {described}.",
+        _graph_prior(o, o.get("prior")),
+        _constraints(o),
+        _interventions(o),
+        f"Graphs were drawn from their posterior {o.cite('kuipers2017')}, and parameters given each graph.",
+    ]
+
+
+def _graph_prior(o: Options, prior: str) -> str:
     priors = {
         "uniform": "All graphs had the same prior probability",
         "edge": "Each arc was present with the prior probability "
@@ -414,14 +424,47 @@ def _bayesian_network(o: Options):
     }
     limit = o.get("max_parents")
     parents = f", with at most {limit} parents of a column" if limit is not None else ""
-    return "which directed acyclic graphs explain the table, and which effects do they imply?", [
-        f"Bayesian networks, which are directed acyclic graphs, were compared: {described}.",
-        f"{priors[o.get('prior')]}{parents}.",
+    return f"{priors[prior]}{parents}."
+
+
+def _interventions(o: Options) -> str:
+    if o.get("interventions") is None:
+        return ""
+    return f"Values that were set by an intervention carried no information about their own column {o.cite('cooper')}."
+
+
+_NOISES = {
+    "gaussian": "normal noise",
+    "laplace": "Laplace noise",
+    "student": "t noise, whose degrees of freedom were two plus a Gamma(2, 0.1) variable for each column",
+    "mixture": "noise that is a mixture of six normal components with fixed means and widths and unknown weights",
+}
+_SLABS = {
+    "spike_slab": "normal",
+    "laplace": "Laplace",
+    "horseshoe": "normal, with a half-Cauchy scale of its own for each arc",
+}
+
+
+def _linear_sem(o: Options):
+    directions = {
+        "free": "Each column had a noise variance of its own",
+        "equal": "The noise of all columns had the same variance, which tells directions " + o.cite("peters2014"),
+        "known": "The noise variances were known up to a factor, which tells directions " + o.cite("loh2014"),
+    }
+    told = (
+        f" Noise that is not normal tells directions {o.cite('shimizu2006')}."
+        if o.get("noise") != "gaussian"
+        else ""
+    )
+    return "which columns act on which, and how strongly?", [
+        "Linear structural equations were learned: each column is a linear function of its parents in a directed acyclic graph, with "
+        f"{_NOISES[o.get('noise')]}. {directions[o.get('variances')]}.{told}",
+        f"The prior of the weight of an arc that is there was {_SLABS[o.get('prior')]}, in units of the noise of the child.",
+        _graph_prior(o, o.get("graph_prior")),
         _constraints(o),
-        f"Values that were set by an intervention carried no information about their own column {o.cite('cooper')}."
-        if o.get("interventions") is not None
-        else "",
-        f"Graphs were drawn from their posterior {o.cite('kuipers2017')}, and parameters given each graph.",
+        _interventions(o),
+        "Graphs and parameters were drawn together from their posterior.",
     ]
 
 
@@ -441,5 +484,6 @@ _MODELS: dict[str, Callable[[Options], tuple[str, list[str]]]] = {
     "ising": _ising,
     "pairwise_mrf": _pairwise_mrf,
     "bayesian_network": _bayesian_network,
+    "linear_sem": _linear_sem,
     **LATENT_MODELS,
 }

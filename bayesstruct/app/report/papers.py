@@ -19,6 +19,20 @@ PAPERS: dict[str, tuple[str, str]] = {
         "Gelman, Meng and Stern 1996",
         "Gelman, A., Meng, X.-L. and Stern, H. (1996). Posterior predictive assessment of model fitness via realized discrepancies. Statistica Sinica 6, 733-760.",
     ),
+    "shimizu2006": (
+        "Shimizu et al. 2006",
+        "Shimizu, S., Hoyer, P. O., Hyvärinen, A. and Kerminen, A. (2006). A linear non-Gaussian acyclic model for causal discovery. Journal of Machine "
+        "Learning Research 7, 2003-2030.",
+    ),
+    "peters2014": (
+        "Peters and Bühlmann 2014",
+        "Peters, J. and Bühlmann, P. (2014). Identifiability of Gaussian structural equation models with equal error variances. Biometrika 101(1), 219-228.",
+    ),
+    "loh2014": (
+        "Loh and Bühlmann 2014",
+        "Loh, P.-L. and Bühlmann, P. (2014). High-dimensional learning of linear causal networks via inverse covariance estimation. Journal of Machine "
+        "Learning Research 15, 3065-3105.",
+    ),
     "wang2015": (
         "Wang 2015",
         "Wang, H. (2015). Scaling it up: stochastic search structure learning in graphical models. Bayesian Analysis 10(2), 351-377.",

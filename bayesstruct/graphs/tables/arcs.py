@@ -8,6 +8,7 @@ from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, blocks
 from bayesstruct.graphs.posteriors.base import GraphPosterior
 from bayesstruct.graphs.posteriors.reading import is_acyclic, read_arcs
+from bayesstruct.graphs.records import Acyclic
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 from bayesstruct.graphs.tables.edges import NODE_READERS
 from bayesstruct.graphs.tables.limits import known_limits, limit_note
@@ -18,16 +19,20 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-__all__ = ["arc_table"]
+__all__ = ["arc_table", "direction_note"]
 
 _DEPENDENCY = (
     "This is a dependency network: each row is a statement of one regression, not of a joint "
     "posterior over graphs."
 )
-_EQUIVALENCE = (
+EQUIVALENCE = (
     "Data without interventions do not distinguish Markov equivalent graphs: the direction of an arc "
     "that these reverse depends on the prior alone. The probabilities of both directions add up to "
     "that of the adjacency."
+)
+IDENTIFIED = (
+    "The model tells Markov equivalent graphs apart by the distribution of its noise: directions are as certain as "
+    "that assumption is right."
 )
 
 
@@ -40,7 +45,8 @@ def arc_table(
     directed acyclic graph. A neighbourhood model is a dependency network [1]_: one regression for
     each column, fitted by itself. There the probability of an arc is that of one regression (does
     one column predict another?); it is not the posterior probability of an edge in a joint model of
-    the table.
+    the table. :func:`bayesstruct.direction_table` has a row for each *pair* of columns of a Bayesian network, with the
+    probabilities of both directions and of no arc.
 
     Parameters
     ----------
@@ -117,7 +123,7 @@ def arc_table(
 
 
 def _notes(posterior: ArcPosterior, bounds: list[int]) -> list[str]:
-    notes = [_EQUIVALENCE if posterior.acyclic else _DEPENDENCY]
+    notes = [direction_note(posterior) if posterior.acyclic else _DEPENDENCY]
     notes += units_note(posterior)
     notes += bound_note(bounds)
     if fixed := int(posterior.fixed.sum()):
@@ -126,6 +132,11 @@ def _notes(posterior: ArcPosterior, bounds: list[int]) -> list[str]:
             "data could not change their odds."
         )
     return notes
+
+
+def direction_note(posterior: ArcPosterior) -> str:
+    """Say what the directions of the arcs of acyclic graphs depend on."""
+    return IDENTIFIED if Acyclic.read(posterior.constants).identified else EQUIVALENCE
 
 
 def _weight_summary(posterior: ArcPosterior, ci_prob: float) -> dict[str, np.ndarray]:
@@ -160,6 +171,9 @@ def _has_dags(idata) -> bool:
 
 #: Functions that read directed acyclic graphs, from whatever model they are.
 DAG_READERS = (
+    "direction_table",
+    "graph_weights",
+    "consensus_graph",
     "median_graph",
     "map_graph",
     "graph_probabilities",
@@ -171,6 +185,7 @@ DAG_READERS = (
     "to_networkx",
     *NODE_READERS,
     "plot_graph",
+    "plot_directions",
     "plot_evidence",
     "check",
 )

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = ["CONTINUOUS_SCORES", "NetworkTable", "known_interventions", "network_table"]
+__all__ = [
+    "CONTINUOUS_SCORES",
+    "NetworkTable",
+    "check_row_labels",
+    "known_interventions",
+    "network_table",
+]
 
 #: Scores of columns that are numbers; the others are of columns with states.
 CONTINUOUS_SCORES = ("bge", "gaussian")
@@ -125,7 +131,7 @@ def network_table(
             "logistic regressions explain two: merge states, or use the score 'bdeu'"
         )
     was_set = known_interventions(interventions, table)
-    _check_rows(data, interventions)
+    check_row_labels(data, interventions)
     if score == "gaussian" and max_parents is not None:
         _check_regressions(table, was_set, max_parents)
     return NetworkTable(score, table, was_set)
@@ -307,8 +313,14 @@ def _is_truth(value):
     return not is_missing(value) and not isinstance(value, str) and value in (0, 1)
 
 
-def _check_rows(data, interventions):
-    """Refuse a mask whose rows are labelled otherwise than those of the table."""
+def check_row_labels(data: object, interventions: object) -> None:
+    """Refuse a mask whose rows are labelled otherwise than those of the table.
+
+    Raises
+    ------
+    ValueError
+        If both have labels, and these differ.
+    """
     labels = row_index(data), row_index(interventions)
     if all(own is not None for own in labels) and not labels[0].equals(labels[1]):
         raise ValueError(

@@ -43,6 +43,8 @@ __all__ = [
 MAX_MODULAR = 16
 MAX_ORDER = 22
 _ENUMERATED = 5
+_COUNTED = 14
+_TOGETHER = 1 << 22  # counts of orders that are held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +197,77 @@ class DAGPosterior:
         values, errors = (_frame(x, self.names) for x in (values, errors))
         return FeatureProbabilities(values, errors, exact)
 
+    def all_graphs(self) -> tuple[np.ndarray, np.ndarray]:
+        """All graphs of up to five variables, and their posterior probabilities.
+
+        Returns
+        -------
+        graphs : ndarray
+            (graphs, d, d) int8 adjacency matrices, read-only; rows are parents.
+        probabilities : ndarray
+            (graphs,)
+
+        Raises
+        ------
+        ValueError
+            If there are more variables.
+        """
+        from bayesstruct.networks.kernels.dags import all_dags
+
+        if self.d > _ENUMERATED:
+            raise ValueError(
+                f"all graphs are listed for up to {_ENUMERATED} variables, and there are {self.d}; draw some with `sample`"
+            )
+        graphs = all_dags(self.d)
+        return graphs, self._graph_probabilities(graphs)
+
+    def log_probabilities(self, graphs: "ArrayLike") -> np.ndarray:
+        """Log posterior probabilities of some graphs.
+
+        Parameters
+        ----------
+        graphs : (graphs, d, d) array_like
+            Adjacency matrices, rows are parents.
+
+        Returns
+        -------
+        ndarray
+            (graphs,); minus infinity for a graph with a cycle.
+
+        Raises
+        ------
+        ValueError
+            If the matrices are not of d variables; under the prior ``"order"`` for more than 14 variables, since the
+            orders of each graph are counted.
+
+        Examples
+        --------
+        >>> posterior.log_probabilities(posterior.sample(3))  # doctest: +SKIP
+        """
+        from bayesstruct.networks.kernels.dags import is_acyclic
+
+        graphs = np.asarray(graphs)
+        if graphs.shape[1:] != (self.d, self.d):
+            raise ValueError(
+                f"`graphs` must have the shape (graphs, {self.d}, {self.d}), not {graphs.shape}"
+            )
+        if self.problem.order and self.d > _COUNTED:
+            raise ValueError(
+                f"under the prior 'order' probabilities of single graphs are known for up to {_COUNTED} variables, and there "
+                f"are {self.d}"
+            )
+        acyclic = np.array([is_acyclic(graph) for graph in graphs], bool)
+        out = np.full(len(graphs), -np.inf)
+        out[acyclic] = self._log_weights(graphs[acyclic] != 0) - self.log_total
+        return out
+
     def _graph_probabilities(self, graphs):
         """Posterior probabilities of all graphs on a few variables."""
+        logs = self._log_weights(graphs)
+        return np.exp(logs - logsumexp(logs))
+
+    def _log_weights(self, graphs):
+        """Log of likelihood times prior weight of graphs."""
         from bayesstruct.networks.kernels.dags import topological_orders
 
         weights, everyone = self._tables[0], np.arange(self.d)
@@ -205,8 +276,10 @@ class DAGPosterior:
             bits = np.delete(graphs[:, :, child], child, axis=1).astype(np.int64)
             logs += weights[child, (bits << everyone[:-1]).sum(axis=1)]
         if self.problem.order:
-            logs += np.log(topological_orders(graphs))
-        return np.exp(logs - logsumexp(logs))
+            size = max(1, _TOGETHER >> self.d)
+            parts = [graphs[k : k + size] for k in range(0, len(graphs), size)]
+            logs += np.log(np.concatenate([np.ones(0), *map(topological_orders, parts)]))
+        return logs
 
 
 def _frame(values, names):

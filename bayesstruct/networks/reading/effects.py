@@ -1,6 +1,7 @@
 """Effects of setting columns of a table from outside, averaged over graphs."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from bayesstruct.core.readers import register_figure, register_summary, variable
 from bayesstruct.core.tables.codings import ColumnUnits, StateLevels
 from bayesstruct.core.tables.predictions import NormalRows, StateRows, register_prediction
 from bayesstruct.data.arguments import generator
-from bayesstruct.data.coding import state_position
+from bayesstruct.data.coding import NumberCoding, state_position
 from bayesstruct.data.names import nearest
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.posteriors.reading import read_dags
@@ -16,6 +17,11 @@ from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
 from bayesstruct.graphs.tables.arcs import DAG_READERS, arc_table
 from bayesstruct.networks.priors.records import NetworkStates
+from bayesstruct.networks.reading.effects_by_graph import (
+    EffectDraws,
+    GraphEffects,
+    effects_by_graph,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,21 +29,54 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-__all__ = ["do", "is_gaussian", "is_network", "network_rows", "state_probabilities"]
+    from bayesstruct.graphs.posteriors.arcs import DagPosterior
+
+__all__ = [
+    "checked_setting",
+    "do",
+    "flat_draws",
+    "is_gaussian",
+    "is_network",
+    "network_rows",
+    "register_noise",
+    "standard_setting",
+    "state_probabilities",
+    "weight_matrices",
+]
 
 _DRAWS = 2000  # posterior draws of a discrete network that are used
 _CELLS = 1 << 18  # of tables over states, up to which probabilities are summed exactly
 _ROWS = 1000  # drawn for each posterior draw beyond
+_NOISE: dict[str, tuple[Callable, Callable]] = {}
 _ROUNDING = 1e-12  # differences of probabilities that are zero but for rounding
 
 
+@overload
 def do(
     idata: "xr.DataTree",
     setting: dict,
     *,
+    by_graph: Literal[False] = False,
     ci_prob: float | None = None,
     random_seed: "int | Generator | None" = None,
-) -> "pd.DataFrame":
+) -> "pd.DataFrame": ...
+@overload
+def do(
+    idata: "xr.DataTree",
+    setting: dict,
+    *,
+    by_graph: Literal[True, "classes"],
+    ci_prob: float | None = None,
+    random_seed: "int | Generator | None" = None,
+) -> "GraphEffects": ...
+def do(
+    idata: "xr.DataTree",
+    setting: dict,
+    *,
+    by_graph: bool | Literal["classes"] = False,
+    ci_prob: float | None = None,
+    random_seed: "int | Generator | None" = None,
+) -> "pd.DataFrame | GraphEffects":
     r"""Predict the effects of setting some columns from outside on the others, averaged over graphs.
 
     Each posterior draw is a graph with its parameters. Setting a variable cuts it off from its parents (Pearl
@@ -47,10 +86,13 @@ def do(
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.bayesian_network`.
+        Result of :func:`bayesstruct.models.bayesian_network` or :func:`bayesstruct.models.linear_sem`.
     setting : dict
         Value of each column that is set: in the units of the table, or one of the states of a discrete
         column as it stands in the table. A Series is accepted.
+    by_graph : bool or "classes"
+        Return the effects in each distinct graph, or Markov equivalence class, beside the average: whether their sign
+        depends on the graph, and how much of their variance comes from it.
     ci_prob : float, optional
         Probability of the credible intervals, which are equal-tailed. By default
         ``arviz.rcParams["stats.ci_prob"]``.
@@ -59,8 +101,9 @@ def do(
 
     Returns
     -------
-    pandas.DataFrame
-        One row for each column of a Gaussian network: ``mean`` and ``low``, ``high``, the expected value under
+    pandas.DataFrame or GraphEffects
+        With `by_graph` a `GraphEffects`. Otherwise
+        one row for each column of a Gaussian network: ``mean`` and ``low``, ``high``, the expected value under
         the intervention and its interval; ``effect``, ``effect_low``, ``effect_high``, the difference from the
         expected value without; ``predicted_low``, ``predicted_high``, the interval of a single new
         observation. For a discrete network one row for each column and state: the same, ``mean`` being
@@ -92,15 +135,19 @@ def do(
     .. code-block:: python
 
         bs.do(idata, {"PKA": 2.0})
+        bs.do(idata, {"PKA": 2.0}, by_graph=True).summary
     """
     refuse_covariance(idata)
     posterior = read_dags(idata)
     names = posterior.variables
     prob = interval_probability(ci_prob)
-    setting = _checked(setting, names)
+    setting = checked_setting(setting, names)
     rng = generator(random_seed)
     effects = _gaussian if is_gaussian(posterior) else _discrete
-    return effects(posterior, names, setting, prob, rng)
+    draws = effects(posterior, names, setting, rng)
+    if by_graph is not False:
+        return effects_by_graph(posterior, [*setting], draws, by_graph, prob)
+    return _table(draws, prob)
 
 
 def network_rows(idata: "xr.DataTree", setting: dict | None = None) -> NormalRows | StateRows:
@@ -113,12 +160,13 @@ def network_rows(idata: "xr.DataTree", setting: dict | None = None) -> NormalRow
         As in `do`.
     """
     posterior = read_dags(idata)
-    setting = {} if setting is None else _checked(setting, posterior.variables)
+    setting = {} if setting is None else checked_setting(setting, posterior.variables)
     rows = _normal_rows if is_gaussian(posterior) else _state_rows
     return rows(posterior, posterior.variables, setting)
 
 
-def _checked(setting, names):
+def checked_setting(setting: dict, names: list[str]) -> dict:
+    """Names and values of columns that are set, after a check of the names."""
     if not hasattr(setting, "items"):
         raise TypeError(f'`setting` is a dict like {{"{names[0]}": 1.0}}, not {setting!r:.40}')
     setting = {str(name): value for name, value in setting.items()}
@@ -130,7 +178,7 @@ def _checked(setting, names):
 
 
 def is_gaussian(posterior):
-    """Whether a network is Gaussian, not discrete; raise if it has no parameters."""
+    """Whether a network has regressions, not tables of probabilities; raise if it has no parameters."""
     if {"weight", "table"} & {*posterior.draws}:
         return "weight" in posterior.draws
     raise ValueError(
@@ -139,9 +187,9 @@ def is_gaussian(posterior):
     )
 
 
-def _matrices(posterior):
+def weight_matrices(posterior: "DagPosterior") -> np.ndarray:
     """Coefficients, (draws, d, d), rows as children."""
-    d, weight = len(posterior.variables), _flat(posterior, "weight")
+    d, weight = len(posterior.variables), flat_draws(posterior, "weight")
     matrix = np.zeros((len(weight), d, d))
     matrix[:, posterior.target, posterior.source] = weight
     return matrix
@@ -151,22 +199,27 @@ def _normal_rows(posterior, names, setting):
     """Sum the terms of the columns that were not set: the others have no distribution."""
     coding = ColumnUnits.read(posterior.constants).coding(names)
     free = ~np.isin(names, list(setting))
-    error = (np.eye(len(names)) - _matrices(posterior))[:, free]
-    precise = error / _flat(posterior, "noise_variance")[:, free, None]
-    linear = (precise * _flat(posterior, "intercept")[:, free, None]).sum(axis=1)
-    known = {
+    error = (np.eye(len(names)) - weight_matrices(posterior))[:, free]
+    precise = error / flat_draws(posterior, "noise_variance")[:, free, None]
+    linear = (precise * flat_draws(posterior, "intercept")[:, free, None]).sum(axis=1)
+    known = standard_setting(setting, names, coding)
+    return NormalRows(coding, linear, error.transpose(0, 2, 1) @ precise, known)
+
+
+def standard_setting(setting: dict, names: list[str], coding: NumberCoding) -> dict[str, float]:
+    """Values that columns are set to, on the scale of the model."""
+    return {
         name: (_finite(name, x) - coding.location[i]) / coding.scale[i]
         for name, x in setting.items()
         for i in [names.index(name)]
     }
-    return NormalRows(coding, linear, error.transpose(0, 2, 1) @ precise, known)
 
 
 def _state_rows(posterior, names, setting):
     coding = StateLevels.coding(posterior.constants, names)
     known = {name: _state(name, s, coding.levels[names.index(name)]) for name, s in setting.items()}
     free = np.flatnonzero(~np.isin(names, list(setting)))
-    dag, tables = _flat(posterior, "dag"), _flat(posterior, "table")
+    dag, tables = flat_draws(posterior, "dag"), flat_draws(posterior, "table")
     keep = _spread(len(dag))
 
     def weigh(rows, part):
@@ -193,7 +246,8 @@ def _spread(draws):
     return np.unique(np.linspace(0, draws - 1, _DRAWS).astype(int))
 
 
-def _flat(posterior, name):
+def flat_draws(posterior: "DagPosterior", name: str) -> np.ndarray:
+    """Draws of a variable, those of all chains one after the other."""
     values = posterior.draws[name].transpose("chain", "draw", ...).values
     return values.reshape(-1, *values.shape[2:])
 
@@ -204,22 +258,27 @@ def _interval(values, prob):
     return values.mean(axis=0), low, high
 
 
-def _table(index, expected, effect, prob):
+def _table(draws, prob):
     import pandas as pd
 
     columns = ("mean", "low", "high"), ("effect", "effect_low", "effect_high")
-    frame = pd.DataFrame(index=index)
-    for names, values in zip(columns, (expected, effect), strict=True):
+    frame = pd.DataFrame(index=draws.labels)
+    for names, values in zip(columns, (draws.expected, draws.effect), strict=True):
         for name, column in zip(names, _interval(values, prob), strict=True):
             frame[name] = column
-    return frame
+    if draws.single is None:
+        return frame
+    _, low, high = _interval(draws.single, prob)
+    return frame.assign(predicted_low=low, predicted_high=high)
 
 
-def _gaussian(posterior, names, setting, prob, rng):
+def _gaussian(posterior, names, setting, rng):
+    import pandas as pd
+
     d = len(names)
     location, scale = ColumnUnits.read(posterior.constants).known()
-    matrix = _matrices(posterior)
-    intercept = _flat(posterior, "intercept")
+    matrix = weight_matrices(posterior)
+    intercept = flat_draws(posterior, "intercept")
     fixed = np.isin(names, list(setting))
     value = np.zeros(d)
     for name, x in setting.items():
@@ -228,11 +287,35 @@ def _gaussian(posterior, names, setting, prob, rng):
     before = _expected(matrix, intercept)
     cut = np.where(fixed[:, None], 0.0, matrix)
     after = _expected(cut, np.where(fixed, value, intercept))
-    frame = _table(names, location + scale * after, scale * (after - before), prob)
-    deviation = np.where(fixed, 0.0, np.sqrt(_flat(posterior, "noise_variance")))
-    noise = _expected(cut, deviation * rng.standard_normal(deviation.shape))
-    _, low, high = _interval(location + scale * (after + noise), prob)
-    return frame.assign(predicted_low=low, predicted_high=high).rename_axis("node")
+    noise = _expected(cut, np.where(fixed, 0.0, _noise(posterior, rng)))
+    used, single = np.arange(len(after)), location + scale * (after + noise)
+    labels, effect = pd.Index(names, name="node"), scale * (after - before)
+    return EffectDraws(labels, location + scale * after, effect, used, single)
+
+
+def register_noise(
+    recognise: Callable[["xr.Dataset"], bool],
+    draw: Callable[["DagPosterior", np.random.Generator], np.ndarray],
+) -> None:
+    """Let ``bayesstruct.do`` predict rows of regressions whose noise is not normal.
+
+    Parameters
+    ----------
+    recognise : callable
+        Of the group ``constant_data`` of a result: whether its noise is of this kind.
+    draw : callable
+        Of a posterior and a generator: noise of a standardised row with mean zero for each draw, (draws, d).
+    """
+    _NOISE[draw.__qualname__] = recognise, draw
+
+
+def _noise(posterior, rng):
+    """Noise of a standardised row for each draw."""
+    for recognise, draw in _NOISE.values():
+        if recognise(posterior.constants):
+            return draw(posterior, rng)
+    deviation = np.sqrt(flat_draws(posterior, "noise_variance"))
+    return deviation * rng.standard_normal(deviation.shape)
 
 
 def _finite(name, x):
@@ -250,7 +333,7 @@ def _expected(matrix, intercept):
     return np.linalg.solve(np.eye(matrix.shape[-1]) - matrix, intercept[..., None])[..., 0]
 
 
-def _discrete(posterior, names, setting, prob, rng):
+def _discrete(posterior, names, setting, rng):
     import pandas as pd
 
     recorded = NetworkStates.read(posterior.constants)
@@ -260,7 +343,7 @@ def _discrete(posterior, names, setting, prob, rng):
     for name, state in setting.items():
         i = names.index(name)
         chosen[i] = _state(name, state, levels[i])
-    dag, tables = _flat(posterior, "dag"), _flat(posterior, "table")
+    dag, tables = flat_draws(posterior, "dag"), flat_draws(posterior, "table")
     keep = _spread(len(dag))
     index = [(i, s) for i, k in enumerate(states) for s in range(k)]
     shares = np.empty((2, len(keep), len(index)))
@@ -270,7 +353,7 @@ def _discrete(posterior, names, setting, prob, rng):
     effect[np.abs(effect) < _ROUNDING] = 0.0
     pairs = [(names[i], levels[i][s]) for i, s in index]
     labels = pd.MultiIndex.from_tuples(pairs, names=["node", "state"])
-    return _table(labels, shares[1], effect, prob)
+    return EffectDraws(labels, shares[1], effect, keep)
 
 
 def _state(name, state, levels):
@@ -367,8 +450,16 @@ register_summary(
     "Bayesian networks",
     is_network,
     arc_table,
-    ("do", "predict", "predictability", *DAG_READERS),
+    ("do", "predict", "predictability", "independence_check", *DAG_READERS),
     before="directed acyclic graphs",
 )
 register_figure(plot_graph, "Bayesian networks")
-register_prediction("Bayesian networks", is_network, network_rows, "setting")
+
+
+def _has_known_rows(idata) -> bool:
+    """Whether a row of a network has a distribution of states, or a normal one."""
+    constants = idata["constant_data"] if "constant_data" in idata.children else {}
+    return is_network(idata) and not any(known(constants) for known, _ in _NOISE.values())
+
+
+register_prediction("Bayesian networks", _has_known_rows, network_rows, "setting")

@@ -1,1 +1,1 @@
-"""Compiled loops of linear structural equations."""
+"""Evidence of families, draws of their parameters, and Markov chains over graphs."""

@@ -11,8 +11,14 @@ from tools.dags import dag_posterior, random_dags
 from tools.posteriors import bernoulli_posterior, posterior, sparse_posterior
 
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.plots import plot_calibration, plot_edges, plot_evidence, plot_matrix
-from bayesstruct.structure import edge_table
+from bayesstruct.plots import (
+    plot_calibration,
+    plot_directions,
+    plot_edges,
+    plot_evidence,
+    plot_matrix,
+)
+from bayesstruct.structure import direction_table, edge_table
 
 
 def test_edges_are_those_of_the_table(small):
@@ -160,3 +166,43 @@ def test_dollar_signs_in_names_are_no_mathematics():
         figure.canvas.draw()
         shown = " ".join(label.get_text() for label in figure.axes[0].get_yticklabels())
         assert all(name.replace("$", r"\$") in shown for name in names)
+
+
+@pytest.fixture
+def directed():
+    graphs = random_dags(np.random.default_rng(3), 200, 5).reshape(2, 100, 5, 5)
+    names = ["income", "a $ of costs", "a_rather_long_questionnaire_item", "age", "x"]
+    return dag_posterior(graphs, names=names)
+
+
+def test_directions_are_three_parts_of_a_bar(directed):
+    ax = plot_directions(directed, n=6)
+    table = direction_table(directed).head(6)
+    forward, none, backward = ax.containers
+    for state, bars in zip(("forward", "none", "backward"), (forward, none, backward), strict=True):
+        np.testing.assert_allclose([bar.get_width() for bar in bars], table[state])
+    ends = [bar.get_x() + bar.get_width() for bar in backward]
+    np.testing.assert_allclose(ends, 1)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    for label, row in zip(labels, table.itertuples(), strict=True):
+        first, second = label.split(" → ")
+        assert row.source[0] == first[0] and row.target[0] == second[0]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "as named",
+        "no arc",
+        "the other way",
+    ]
+
+
+def test_directions_in_given_axes_with_the_fonts_of_the_user(directed):
+    with plt.style.context({"font.size": 14, "figure.facecolor": "black", "text.color": "white"}):
+        figure, ax = plt.subplots(figsize=(3, 2))
+        assert plot_directions(directed, ax=ax) is ax
+        figure.draw_without_rendering()
+        names = [label for label in ax.get_yticklabels() if label.get_text()]
+        boxes = [name.get_window_extent() for name in names]
+        assert all(a.y0 >= b.y1 - 1 for a, b in itertools.pairwise(boxes))  # names do not meet
+        white = ax.get_legend().get_texts()[0].get_color()
+        assert white == "white"
+    with pytest.raises(ValueError, match="at least 1"):
+        plot_directions(directed, n=0)

@@ -1,0 +1,115 @@
+"""Tables of linear structural equations: checked, in the units of the model, with what is known of their noise."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesstruct.data.arguments import numbers
+from bayesstruct.data.errors import column_list
+from bayesstruct.data.names import label_text, nearest
+from bayesstruct.data.table import Table
+from bayesstruct.networks.data.tables import check_row_labels, known_interventions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
+__all__ = ["SemTable", "sem_table"]
+
+_DISCRETE = (
+    'bayesian_network(score="mixed"), which has columns of numbers and of states in one graph'
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SemTable:
+    """A table of linear structural equations.
+
+    Attributes
+    ----------
+    table : Table
+        Its units are those of the model: of each column, or one for all.
+    was_set : (n, d) bool array
+        True where a value was set from outside.
+    relative : (d,) array
+        Noise variances divided by their mean, ones unless they are known.
+    """
+
+    table: Table
+    was_set: np.ndarray
+    relative: np.ndarray
+
+
+def sem_table(
+    data: "pd.DataFrame | ArrayLike",
+    *,
+    variances: str = "free",
+    known_variances: Any = None,
+    interventions: "pd.DataFrame | ArrayLike | None" = None,
+    normal: bool = True,
+    counted: bool = False,
+) -> SemTable:
+    """Check a table of numbers, and what is known of the noise of its columns.
+
+    Parameters
+    ----------
+    data : DataFrame or (n, d) array_like
+    variances : {"free", "equal", "known"}
+        With ``"free"`` variances columns are standardised; otherwise they are centred and divided by one number, the square
+        root of their mean variance.
+    known_variances : dict, Series or (d,) array_like, optional
+        Of the noise of each column, up to one factor; with ``"known"``.
+    interventions : (n, d) array_like or DataFrame of bool, optional
+    normal : bool
+        Whether the noise is normal, so that skewness is remarked upon.
+    counted : bool
+        Whether rows stand there as often as they were counted.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used.
+    ValueError
+        If variances or interventions do not fit the table.
+    """
+    if (known_variances is None) == (variances == "known"):
+        raise ValueError(
+            "variances='known' needs `known_variances`, a positive number for each column"
+            if known_variances is None
+            else f"`known_variances` goes with variances='known', not with {variances!r}"
+        )
+    table = Table.continuous(data, discrete=_DISCRETE, normal=normal, counted=counted)
+    was_set = known_interventions(interventions, table)
+    check_row_labels(data, interventions)
+    relative = np.ones(table.p)
+    if variances != "free":
+        unit = np.sqrt(np.mean(table.scale**2))
+        table = replace(table, scale=np.full(table.p, unit))
+    if variances == "known":
+        relative = _relative(known_variances, table.names)
+    return SemTable(table, was_set, relative)
+
+
+def _relative(given, names):
+    """Known variances in the order of the columns, divided by their mean."""
+    if hasattr(given, "items"):
+        own = {label_text(name): value for name, value in given.items()}
+        if unknown := [name for name in own if name not in names]:
+            raise ValueError(f"`known_variances`: {nearest('column', unknown[0], names)}")
+        if lost := [name for name in names if name not in own]:
+            raise ValueError(f"`known_variances` lacks {column_list(lost)}")
+        given = [own[name] for name in names]
+    values = numbers("known_variances", given, flags=False)
+    if values.shape != (len(names),):
+        raise ValueError(
+            f"`known_variances` has shape {values.shape}; give one variance for each column, {len(names)} in the "
+            "order of the table, or a dict by name"
+        )
+    wrong = [
+        name for name, v in zip(names, values, strict=True) if not (np.isfinite(v) and v > 0.0)
+    ]
+    if wrong:
+        raise ValueError(f"`known_variances` of {column_list(wrong)} must be positive and finite")
+    return values / values.mean()

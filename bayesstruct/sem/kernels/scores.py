@@ -1,0 +1,236 @@
+r"""Local scores of linear structural equations: approximate log evidences of one column given its parents.
+
+They serve all searches and samplers of :mod:`bayesstruct.networks`. With normal noise, free variances and normal slabs they are the
+score BGe; otherwise they are Laplace approximations (:mod:`bayesstruct.sem.kernels.fits`), of few rows sharpened by importance
+sampling with fixed numbers, and a sampler has to weigh what it draws by them (:mod:`bayesstruct.sem.kernels.chain`).
+
+With equal or known variances the scores are those given a *reference*: a log scale for each column, and a shape of a mixture.
+"""
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from scipy.special import logsumexp
+
+from bayesstruct.networks.kernels.scores.base import Score, finite_numbers
+from bayesstruct.sem.kernels.errors import shape_size, start_shape
+from bayesstruct.sem.kernels.fits import (
+    FamilyFit,
+    family_design,
+    fit_family,
+    is_exact,
+    parameter_count,
+)
+from bayesstruct.sem.kernels.proposals import even_numbers, give_shared, weigh
+from bayesstruct.sem.kernels.settings import FREE, SemSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.networks.kernels.dag_priors import ParentPrior
+    from bayesstruct.networks.kernels.gaussian_parents import GaussianFamilies
+
+__all__ = ["Family", "SemScores"]
+
+_FEW_ROWS, _EVEN = 200, 64  # rows up to which evidences are sharpened, and by how many draws
+_FAMILIES = 2000  # fits kept with their tables
+_SCORES = 2_000_000  # scores and modes kept
+
+
+class Family(NamedTuple):
+    """One column given its parents: its table, its fit, and its score."""
+
+    y: np.ndarray
+    design: np.ndarray
+    fit: FamilyFit
+    score: float
+
+
+class SemScores(Score):
+    """Approximate log evidences of linear structural equations.
+
+    Parameters
+    ----------
+    table : (n, d) array_like of float
+        Standardised columns; with equal or known variances columns that are centred and divided by one number.
+    settings : SemSettings
+        See :func:`bayesstruct.sem.kernels.settings.sem_settings`.
+    interventions : (n, d) bool array_like, optional
+        True where a column was set from outside.
+    relative : (d,) array_like, optional
+        Known noise variances up to a factor; ones by default.
+    log_scale : float
+        Reference of the log scale that all columns share, with equal or known variances.
+    shape : (S,) array_like, optional
+        Reference of the shape of a mixture that all columns share; its prior by default.
+
+    Attributes
+    ----------
+    d : int
+        Number of columns.
+    n_rows : (d,) int array
+        Rows in which each column was not set.
+    settings, log_scale, shape
+        As given.
+    log_relative : (d,) array
+        Half the logarithms of `relative`.
+
+    Raises
+    ------
+    ValueError
+        If a value is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesstruct.sem.kernels.settings import sem_settings
+    >>> x = np.random.default_rng(0).laplace(size=(500, 2))
+    >>> x[:, 1] += x[:, 0]
+    >>> score = SemScores((x - x.mean(0)) / x.std(0), sem_settings(2))
+    >>> forward = score.local(0, ()) + score.local(1, (0,))
+    >>> backward = score.local(1, ()) + score.local(0, (1,))
+    >>> bool(forward > backward + 5)
+    True
+    """
+
+    def __init__(
+        self,
+        table: "ArrayLike",
+        settings: SemSettings,
+        *,
+        interventions: "ArrayLike | None" = None,
+        relative: "ArrayLike | None" = None,
+        log_scale: float = 0.0,
+        shape: "ArrayLike | None" = None,
+    ):
+        self.table = finite_numbers(table)
+        super().__init__(self.table.shape, interventions)
+        self.settings, self.log_scale = settings, float(log_scale)
+        self.relative = np.ones(self.d) if relative is None else np.asarray(relative, np.float64)
+        self.log_relative = 0.5 * np.log(self.relative)
+        self.shape = start_shape(settings) if shape is None else np.asarray(shape, np.float64)
+        self.interventions = interventions
+        self._known: dict = {}
+        self._families: OrderedDict = OrderedDict()
+
+    def at(self, log_scale: float, shape: "ArrayLike | None" = None) -> "SemScores":
+        """Return the scores of the same table at another reference."""
+        return SemScores(
+            self.table,
+            self.settings,
+            interventions=self.interventions,
+            relative=self.relative,
+            log_scale=log_scale,
+            shape=shape,
+        )
+
+    def family(self, child: int, parents: "Iterable[int]") -> Family:
+        """Return the table, the fit and the score of a column given its parents.
+
+        Parameters
+        ----------
+        child : int
+        parents : iterable of int
+            In ascending order.
+
+        Returns
+        -------
+        Family
+        """
+        key = int(child), tuple(int(j) for j in parents)
+        if key in self._families:
+            self._families.move_to_end(key)
+            return self._families[key]
+        y, design = self._design(*key)
+        score, mode = self._scored(*key)
+        found = Family(y, design, self._fit(key[0], y, design, mode), score)
+        self._families[key] = found
+        if len(self._families) > _FAMILIES:
+            self._families.popitem(last=False)
+        return found
+
+    def families(self, prior: "ParentPrior") -> "GaussianFamilies":
+        """Return the scores of normal noise for searches of good graphs that need no candidates.
+
+        Parameters
+        ----------
+        prior : bayesstruct.networks.kernels.dag_priors.ParentPrior
+
+        Returns
+        -------
+        bayesstruct.networks.kernels.gaussian_parents.GaussianFamilies
+        """
+        from bayesstruct.networks.kernels.scores.gaussian import BGe
+
+        z = self.table - self.table.mean(0)
+        spread = z.std(0)
+        z = z / np.where(spread > 0.0, spread, 1.0)
+        return BGe(z, interventions=self.interventions).families(prior)
+
+    def _design(self, child, parents):
+        kept = self._kept[self._group[child]]
+        return family_design(self.table, child, parents, None if kept.all() else kept)
+
+    def _fit(self, child, y, design, start):
+        return fit_family(
+            y,
+            design,
+            self.settings,
+            tau=self.log_scale + self.log_relative[child],
+            shape=self.shape if self.settings.variances != FREE else None,
+            start=start,
+        )
+
+    def _scored(self, child, parents):
+        """Score and mode of a family."""
+        key = child, parents
+        if key not in self._known:
+            if len(self._known) > _SCORES:
+                self._known.clear()
+            y, design = self._design(child, parents)
+            fit = self._fit(child, y, design, self._start(child, parents))
+            score = fit.log_evidence
+            if not len(y):
+                score = 0.0
+            elif len(y) <= _FEW_ROWS and not is_exact(self.settings):
+                score = self._sharpened(child, y, design, fit)
+            self._known[key] = score, fit.mode
+        return self._known[key]
+
+    def _start(self, child, parents):
+        """Mode with one parent less, where it is known."""
+        for a in range(len(parents)):
+            known = self._known.get((child, parents[:a] + parents[a + 1 :]))
+            if known is not None:
+                return np.insert(known[1], a + 1, 0.0)
+        return None
+
+    def _sharpened(self, child, y, design, fit):
+        k = len(design) - 1
+        theta = np.zeros((_EVEN, parameter_count(self.settings, k)))
+        tau = self.log_scale + self.log_relative[child]
+        give_shared(self.settings, theta, k, tau, self.shape)
+        numbers = even_numbers(self.settings, k, len(y), _EVEN)
+        weights = weigh(y, design, fit, self.settings, numbers, theta)
+        out = float(logsumexp(weights) - np.log(_EVEN))
+        return out if np.isfinite(out) else fit.log_evidence
+
+    def _fill(self, child, candidates, fixed, most, out):
+        order = [int(j) for j in candidates]
+        for m in range(len(out)):
+            chosen = [j for b, j in enumerate(order) if m >> b & 1]
+            size = len(chosen) + len(fixed)
+            if size > most:
+                out[m] = -np.inf
+                continue
+            parents = tuple(sorted([*chosen, *(int(j) for j in fixed)]))
+            out[m] = self._scored(int(child), parents)[0]
+
+    @property
+    def shape_count(self) -> int:
+        """Number of coordinates of a shape."""
+        return int(shape_size(self.settings.noise))

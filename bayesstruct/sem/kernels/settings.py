@@ -1,0 +1,135 @@
+r"""Noise, variances and priors of linear structural equations, as numbers that compiled code reads.
+
+.. math:: x_i = c_i + \sum_{j \in \pi_i} b_{ji} x_j + s_i e_i
+
+The coefficients have priors in units of the noise: :math:`c_i = s_i \gamma_0` with
+:math:`\gamma_0 \sim N(0, 1 / \alpha_\mu)`, and :math:`b_{ji} = s_i \gamma_j` with
+
+- ``"spike_slab"``: :math:`\gamma_j \sim N(0, \text{scale}^2)`;
+- ``"laplace"``: :math:`\gamma_j` has the density :math:`e^{-|\gamma| / \text{scale}} / (2\,\text{scale})`;
+- ``"horseshoe"``: :math:`\gamma_j \mid \lambda_j \sim N(0, \lambda_j^2 \text{scale}^2)`,
+  :math:`\lambda_j \sim \text{HalfCauchy}(1)`.
+
+Each is the prior of a coefficient whose arc is there. The variance of the noise is
+
+- ``"free"``: :math:`s_i^2 \sim \text{InvGamma}(a + |\pi_i| / 2, b)`, one for each column;
+- ``"equal"`` and ``"known"``: :math:`s_i^2 = v_i s^2` with given :math:`v_i` (1 if equal), and
+  :math:`s^2 \sim \text{InvGamma}(a, b)`.
+
+By default :math:`a = (\alpha_w - d + 1) / 2`, :math:`b = t / 2` and :math:`\text{scale} = 1 / \sqrt t` with t and
+:math:`\alpha_w` of :class:`bayesstruct.networks.kernels.scores.gaussian.BGe`: normal noise with free variances
+and normal slabs gives that score.
+"""
+
+import math
+
+from typing import NamedTuple
+
+from bayesstruct.data.names import nearest
+from bayesstruct.networks.kernels.scores.base import positive
+
+__all__ = [
+    "EQUAL",
+    "FREE",
+    "GAUSSIAN",
+    "HORSESHOE",
+    "KNOWN",
+    "LAPLACE",
+    "MIXTURE",
+    "NOISES",
+    "PRIORS",
+    "SLAB_LAPLACE",
+    "SPIKE_SLAB",
+    "STUDENT",
+    "VARIANCES",
+    "SemSettings",
+    "sem_settings",
+]
+
+NOISES = ("gaussian", "laplace", "student", "mixture")
+VARIANCES = ("free", "equal", "known")
+PRIORS = ("spike_slab", "laplace", "horseshoe")
+GAUSSIAN, LAPLACE, STUDENT, MIXTURE = range(4)
+FREE, EQUAL, KNOWN = range(3)
+SPIKE_SLAB, SLAB_LAPLACE, HORSESHOE = range(3)
+
+
+class SemSettings(NamedTuple):
+    """Codes of noise, variances and prior, and the numbers of the priors; see :func:`sem_settings`."""
+
+    noise: int  # index in NOISES
+    variances: int  # index in VARIANCES
+    prior: int  # index in PRIORS
+    alpha_mu: float  # precision of the intercept, in units of the noise
+    scale: float  # of the coefficients, in units of the noise
+    shape: float  # of the inverse gamma distribution of s^2 without parents
+    rate: float  # of that distribution
+    concentration: float = 24.0  # of the Dirichlet distribution of mixture weights, in all
+    degrees_shape: float = 2.0  # of the gamma distribution of nu - 2
+    degrees_rate: float = 0.1
+
+
+def sem_settings(
+    d: int,
+    *,
+    noise: str = "laplace",
+    variances: str = "free",
+    prior: str = "spike_slab",
+    alpha_mu: float = 1.0,
+    alpha_w: float | None = None,
+    scale: float | None = None,
+) -> SemSettings:
+    """Return settings of linear structural equations from names, checked.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    noise : {"gaussian", "laplace", "student", "mixture"}
+    variances : {"free", "equal", "known"}
+    prior : {"spike_slab", "laplace", "horseshoe"}
+        Of a coefficient whose arc is there.
+    alpha_mu : float
+        Number of rows that the prior of the mean is worth.
+    alpha_w : float, optional
+        Degrees of freedom, more than d + 1; d + alpha_mu + 1 by default.
+    scale : float, optional
+        Of the coefficients in units of the noise; that of the BGe score by default.
+
+    Returns
+    -------
+    SemSettings
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown or a number is out of range.
+
+    Examples
+    --------
+    >>> sem_settings(3, noise="student").scale
+    1.4142135623730951
+    """
+    for name, own, known in (
+        ("noise", noise, NOISES),
+        ("variances", variances, VARIANCES),
+        ("prior", prior, PRIORS),
+    ):
+        if own not in known:
+            raise ValueError(nearest(name, own, known))
+    alpha_mu = positive("alpha_mu", alpha_mu)
+    alpha_w = float(d + alpha_mu + 1 if alpha_w is None else alpha_w)
+    if not d + 1 < alpha_w < math.inf:
+        raise ValueError(
+            f"`alpha_w` must be above d + 1 = {d + 1}, it is {alpha_w}; leave it out for d + alpha_mu + 1"
+        )
+    t = alpha_mu * (alpha_w - d - 1) / (alpha_mu + 1)
+    return SemSettings(
+        NOISES.index(noise),
+        VARIANCES.index(variances),
+        PRIORS.index(prior),
+        alpha_mu,
+        1.0 / math.sqrt(t) if scale is None else positive("scale", scale),
+        0.5 * (alpha_w - d + 1),
+        0.5 * t,
+    )

@@ -1,0 +1,168 @@
+"""Parts of models of linear structural equations: parameters given the graph, and rows given them."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from bayesstruct.core.missing import show_missing
+from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.networks.data.tables import known_interventions
+from bayesstruct.networks.model_parts import ROWS, record_missing
+from bayesstruct.networks.priors.gaussian_network import (
+    Intercepts,
+    arc_index,
+    coefficient_matrix,
+)
+from bayesstruct.sem.data import SemTable
+from bayesstruct.sem.kernels.errors import BASE
+from bayesstruct.sem.kernels.settings import (
+    EQUAL,
+    FREE,
+    HORSESHOE,
+    MIXTURE,
+    NOISES,
+    SLAB_LAPLACE,
+    STUDENT,
+    SemSettings,
+)
+from bayesstruct.sem.priors.incomplete import IncompleteLinearSem, MissingNumbers
+from bayesstruct.sem.priors.noise import NoiseLaw, noise_law
+from bayesstruct.sem.priors.parameters import (
+    ArcSlabs,
+    CommonNoiseScale,
+    LocalScales,
+    NoiseDegrees,
+    NoiseScales,
+)
+from bayesstruct.sem.priors.records import SemNoise
+from bayesstruct.sem.priors.rows import LinearSem
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
+    from bayesstruct.data.table import Table
+
+__all__ = ["observe_other_rows", "sem_parameters", "sem_rows"]
+
+
+def sem_parameters(known: SemTable, dag: "TensorVariable", settings: SemSettings) -> NoiseLaw:
+    """Add the parameters given the graph to the model in context.
+
+    Parameters
+    ----------
+    known : SemTable
+    dag : TensorVariable
+        A :class:`bayesstruct.DAG`.
+    settings : SemSettings
+
+    Returns
+    -------
+    NoiseLaw
+        Distribution of the noise.
+    """
+    d, law = known.table.p, noise_law(NOISES[settings.noise])
+    if law.name == "mixture":
+        pm.modelcontext(None).add_coord("component", np.arange(law.size))
+    SemNoise.of(law).record()
+    scales = _noise_scales(known, dag, settings)
+    _weights(dag, scales, settings)
+    centred = settings.noise != MIXTURE
+    intercept = Intercepts(
+        "intercept" if centred else "offset", scales**2, settings.alpha_mu, dims="node"
+    )
+    mean, variance = law.moments(_shapes(d, settings, law))
+    if not centred:
+        pm.Deterministic("intercept", intercept + scales * mean, dims="node")
+    pm.Deterministic("noise_variance", scales**2 * variance, dims="node")
+    return law
+
+
+def _noise_scales(known, dag, settings):
+    """Add the noise scale of each column, (d,)."""
+    d, common = known.table.p, (settings.shape, settings.rate)
+    if settings.variances == FREE:
+        alpha_w, t = 2.0 * settings.shape + d - 1.0, 2.0 * settings.rate
+        return NoiseScales("noise_scale", dag, alpha_w, t, dims="node")
+    if settings.variances == EQUAL:
+        return pt.ones(d) * CommonNoiseScale("noise_scale", *common)
+    factor = CommonNoiseScale("noise_factor", *common)
+    return pm.Deterministic("noise_scale", factor * np.sqrt(known.relative), dims="node")
+
+
+def _weights(dag, scales, settings):
+    """Add the weights over arcs given the graph and the noise scales."""
+    _, target = arc_index(dag.type.shape[-1])
+    width = settings.scale * scales[pt.as_tensor_variable(target)]
+    if settings.prior == HORSESHOE:
+        width = width * LocalScales("local_scale", dag, dims="ordered_pair")
+    slab = "laplace" if settings.prior == SLAB_LAPLACE else "normal"
+    ArcSlabs("weight", dag, width, slab=slab, dims="ordered_pair")
+
+
+def _shapes(d, settings, law):
+    """Add the shape parameters of the noise, if it has some."""
+    if settings.noise == STUDENT:
+        NoiseDegrees("degrees", settings.degrees_shape, settings.degrees_rate, dims="node")
+    elif settings.noise == MIXTURE:
+        own = settings.variances == FREE
+        dims = ("node", "component") if own else ("component",)
+        weights = settings.concentration * np.tile(BASE, (d, 1) if own else 1)
+        pm.Dirichlet("mixture_weight", weights, dims=dims, default_transform=None)
+    return _shape_parameters(d)
+
+
+def _shape_parameters(d):
+    """Shape parameters of the noise of the model in context, (d, k)."""
+    named = pm.modelcontext(None).named_vars
+    if "degrees" in named:
+        return named["degrees"][:, None]
+    if "mixture_weight" in named:
+        return pt.ones((d, 1)) * named["mixture_weight"]
+    return pt.zeros((d, 1))
+
+
+def observe_other_rows(law: NoiseLaw, table: "Table", interventions=None) -> None:
+    """Add the rows of another table to a model without rows.
+
+    Raises
+    ------
+    TableError
+        If values are missing: their density has no closed form.
+    """
+    if table.missing.any():
+        columns = [table.names[j] for j in np.flatnonzero(table.missing.any(axis=0))]
+        raise TableError(
+            f"{column_list(columns)}: values are missing, and rows of linear_sem have densities only if they are "
+            "complete; drop these rows, or see bs.predict(idata, table)"
+        )
+    sem_rows(law, table, interventions)
+
+
+def sem_rows(law: NoiseLaw, table: "Table", interventions=None) -> None:
+    """Add the rows of a table given the parameters to the model in context.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+    table : Table
+    interventions : (n, d) array_like or DataFrame of bool, optional
+        Which values were set.
+    """
+    model, d = pm.modelcontext(None), table.p
+    was_set = known_interventions(interventions, table)
+    offset = model["offset" if law.name == "mixture" else "intercept"]
+    scales = pt.ones(d) * model["noise_scale"]
+    matrix = coefficient_matrix(model["weight"], d)
+    params = offset, matrix, scales, _shape_parameters(d), model["location"], model["scale"]
+    setting = np.where(was_set, table.values, np.nan)
+    options = {"noise": law, "setting": setting, "dims": ROWS}
+    if not table.missing.any():
+        LinearSem("x", *params, **options, observed=table.values)
+        return
+    mask = record_missing(table)
+    filled = np.where(table.missing, table.location, table.values)
+    cells = MissingNumbers("x_missing", filled, mask, dims="missing")
+    x = IncompleteLinearSem("x", cells, *params, **options, missing=mask, observed=filled)
+    show_missing(x, table.missing)

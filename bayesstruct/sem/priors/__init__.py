@@ -1,0 +1,1 @@
+"""Distributions of the parameters of linear structural equations, and of rows given them."""

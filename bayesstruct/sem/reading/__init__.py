@@ -1,0 +1,1 @@
+"""What results of linear structural equations say of rows whose noise is not normal."""

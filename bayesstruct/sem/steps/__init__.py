@@ -1,0 +1,1 @@
+"""Steps that draw graph and parameters of linear structural equations."""

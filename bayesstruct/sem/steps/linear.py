@@ -1,0 +1,241 @@
+"""Step of linear structural equations: graph, parameters and missing values."""
+
+import numpy as np
+
+from pymc.step_methods.compound import Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+
+from bayesstruct.core.gibbs import GibbsStep, register_step
+from bayesstruct.core.recognition import check_drawn, is_claimed, is_op, only_one, refusals
+from bayesstruct.networks.exact.problem import NetworkProblem
+from bayesstruct.networks.recognition.network import GRAPHS
+from bayesstruct.networks.steps.complete import NetworkMCMC
+from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
+from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
+from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
+from bayesstruct.sem.kernels.errors import start_shape
+from bayesstruct.sem.kernels.settings import FREE, MIXTURE
+from bayesstruct.sem.priors.incomplete import MissingNumbersRV
+from bayesstruct.sem.priors.parameters import (
+    ArcSlabsRV,
+    CommonNoiseScaleRV,
+    LocalScalesRV,
+    NoiseDegreesRV,
+    NoiseScalesRV,
+)
+from bayesstruct.sem.priors.rows import STEP
+from bayesstruct.sem.recognition import equations_of
+from bayesstruct.sem.steps.arc_chain import ArcState, climb, fill_parameters, sweep
+from bayesstruct.sem.steps.families import Families, Shared
+from bayesstruct.sem.steps.points import Points
+
+__all__ = ["LinearSemMCMC"]
+
+_OWN = (
+    NoiseScalesRV,
+    CommonNoiseScaleRV,
+    ArcSlabsRV,
+    LocalScalesRV,
+    NoiseDegreesRV,
+    MissingNumbersRV,
+)
+_SEED = 20170  # of the search for where families are fitted
+_BEGIN = 20  # sweeps until what columns share is near where it will be
+_SUPPORTED = (
+    "Supported are one observed LinearSem with ArcSlabs, Intercepts and NoiseScales or a CommonNoiseScale of a DAG "
+    "without the prior 'order', on which nothing else depends; bs.models.linear_sem makes them"
+)
+
+
+@dataclass_state
+class LinearSemMCMCState(StepMethodState):
+    """State of a step that remembers whether it has begun."""
+
+    begun: bool
+
+
+class _Complete:
+    """Chain on a complete table, with tables of parent sets that are made once."""
+
+    def __init__(self, equations, candidates):
+        from bayesstruct.sem.kernels.chain import SemChain
+        from bayesstruct.sem.kernels.scores import SemScores
+
+        op, settings = equations.dag.owner.op, equations.settings
+        free = equations.free
+        scores = SemScores(
+            equations.table,
+            settings,
+            interventions=None if free.all() else ~free,
+            relative=equations.relative,
+            **_reference(equations),
+        )
+        problem = NetworkProblem(tuple(map(str, op.names)), scores, op.prior, op.order)
+        self.points, self.chain = Points(equations), SemChain(problem, candidates=candidates)
+
+    def start(self, rng, point):
+        """Put the end of a short search into a point, unless it has a graph."""
+        if not point[self.points.dag].any():
+            self.points.write(self.chain.start(rng), point)
+
+    def move(self, rng, point):
+        """Draw graph and parameters; return the share of proposals that were accepted."""
+        state, found = self.chain.sweep(rng, self.points.state(point))
+        self.points.write(state, point)
+        return found["acceptance"]
+
+
+def _reference(equations):
+    """Where families are fitted if columns share their scale: near its posterior."""
+    if equations.settings.variances == FREE:
+        return {}
+    chain, rng = _Incomplete(equations), np.random.default_rng(_SEED)
+    arcs = chain.settle(rng, equations.table)
+    mixture = equations.settings.noise == MIXTURE
+    return {"log_scale": arcs.shared.tau} | ({"shape": arcs.shared.shape} if mixture else {})
+
+
+class _Incomplete:
+    """Chain on a table whose missing values are drawn too, with fits that are made when they are asked for."""
+
+    def __init__(self, equations):
+        self.equations, self.points = equations, Points(equations)
+        prior, d = equations.dag.owner.op.prior, len(equations.relative)
+        settings = equations.settings
+        self.moves = max(20, 2 * d * (d - 1))
+        self.families = Families(settings, equations.relative, equations.free, prior)
+        self.mixture = settings.variances != FREE and settings.noise == MIXTURE
+
+    def _begin(self):
+        """State without arcs, at the prior of what columns share."""
+        d, settings = len(self.equations.relative), self.equations.settings
+        shape = start_shape(settings) if self.mixture else np.empty(0)
+        return ArcState(np.zeros((d, d), np.int8), shared=Shared(-0.5, shape.copy()))
+
+    def settle(self, rng, table):
+        """State at the end of a greedy search, after some sweeps if columns share something."""
+        arcs, families = self._begin(), self.families
+        families.use(table, arcs.shared.shape if self.mixture else None)
+        climb(rng, families, arcs)
+        fill_parameters(rng, families, arcs)
+        for _ in range(_BEGIN if families.settings.variances != FREE else 0):
+            sweep(rng, families, arcs, families.d)
+            if self.mixture:
+                families.use(table, arcs.shared.shape)
+        return arcs
+
+    def start(self, rng, point):
+        """Fill missing values with observed ones of the same column, and search for a graph unless there is one."""
+        equations, cells = self.equations, self._cells
+        if point[self.points.dag].any():
+            return
+        x = equations.x
+        for j in np.flatnonzero(equations.missing.any(axis=0)):
+            own = equations.missing[:, j]
+            x[own, j] = rng.choice(x[~own, j], own.sum())
+        point[cells] = x[equations.missing]
+        arcs = self.settle(rng, equations.table)
+        self.points.write(self.points.sem_state(arcs), point)
+
+    @property
+    def _cells(self):
+        return self.equations.names[MissingNumbersRV]
+
+    def move(self, rng, point):
+        """Draw graph, parameters and missing values; return the share of proposals that were accepted."""
+        from bayesstruct.sem.kernels.missing_cells import draw_missing_cells
+
+        equations = self.equations
+        missing = equations.missing
+        equations.x[missing] = point[self._cells]
+        table = equations.table
+        arcs = self.points.arc_state(rng, self.points.state(point))
+        self.families.use(table, arcs.shared.shape if self.mixture else None)
+        share = sweep(rng, self.families, arcs, self.moves)
+        state = self.points.sem_state(arcs)
+        self.points.write(state, point)
+        gaps = np.flatnonzero(missing.any(axis=1))
+        z, params = table[gaps], self.points.parameters(state)
+        noise = equations.settings.noise
+        draw_missing_cells(rng, noise, *params, equations.free[gaps], z, missing[gaps])
+        table[gaps] = z
+        point[self._cells] = (equations.location + equations.spread * table)[missing]
+        return share
+
+
+@register_step(before=(ScoredNetworkMCMC, IncompleteNetworkMCMC, NetworkMCMC, OrderNetworkMCMC))
+class LinearSemMCMC(GibbsStep):
+    """Draws of the graph, the parameters and the missing values of linear structural equations.
+
+    Assigned by ``pm.sample`` to a :class:`bayesstruct.DAG` with the parameters of a :class:`bayesstruct.distributions.LinearSem` or
+    :class:`bayesstruct.distributions.IncompleteLinearSem`. Graphs are proposed by moves of partition and structure Markov chain Monte
+    Carlo on approximate evidences, up to 11 columns also by independent draws; parameters of the columns whose parents change by
+    approximations of their posterior; and both are accepted by what the approximations get
+    wrong (:mod:`bayesstruct.sem.kernels.chain`), so that the posterior is exact.
+
+    If values are missing, the table is another one in each draw. Then single arcs are added, deleted, reversed and
+    exchanged, with approximations that are made when they are asked for (:mod:`bayesstruct.sem.steps.arc_chain`), and missing values
+    are drawn given what makes the noise of each value normal.
+
+    Parameters
+    ----------
+    candidates : int, optional
+        Candidate parents of each column to begin with; 7 beyond 14 columns. Graphs whose parent sets have more than one
+        parent outside the candidates are not visited. Not used if values are missing.
+
+    Raises
+    ------
+    ValueError
+        If the graph is not that of linear structural equations that can be drawn exactly.
+
+    Notes
+    -----
+    The first call of a chain puts it at the end of a short search from a random order, so that chains start apart.
+
+    Statistics of each draw: ``n_arcs``, and ``acceptance``, the share of the proposed graphs that were accepted.
+
+    References
+    ----------
+    Green, P. J. (1995). Reversible jump Markov chain Monte Carlo computation and Bayesian model determination.
+    *Biometrika* 82, 711-732. -- Kuipers, J. and Moffa, G. (2017). Partition MCMC for inference on acyclic digraphs. *JASA* 112,
+    282-299. -- Andrieu, C. and Roberts, G. O. (2009). The pseudo-marginal approach for efficient Monte Carlo
+    computations. *Annals of Statistics* 37, 697-725.
+    """
+
+    name = STEP
+    stats_dtypes_shapes: dict[str, tuple[type, list]] = {
+        "n_arcs": (int, []),
+        "acceptance": (float, []),
+    }
+    _state_class = LinearSemMCMCState
+
+    def prepare(self, model, drawn, candidates=None):
+        """Recognise the equations, and set the chain up."""
+        dag = only_one(drawn, GRAPHS, "graphs", _SUPPORTED)
+        with refusals(dag, _SUPPORTED):
+            equations = equations_of(model, dag)
+            check_drawn(equations.variables, drawn)
+        complete = not equations.missing.any()
+        self.chain = _Complete(equations, candidates) if complete else _Incomplete(equations)
+        self.begun, self.dag = False, dag.name
+
+    def setup_chain(self, rng, tune, draws):
+        """Take the generator of the chain."""
+        super().setup_chain(rng, tune, draws)
+        self.begun = False
+
+    def step(self, point):
+        """Draw graph, parameters and missing values once."""
+        point = dict(point)
+        if not self.begun:
+            self.chain.start(self.rng, point)
+            self.begun = True
+        share = self.chain.move(self.rng, point)
+        share = 0.0 if np.isnan(share) else share
+        return point, [{"n_arcs": int(point[self.dag].sum()), "acceptance": share}]
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Ideal for graphs and parameters of linear structural equations."""
+        own = is_op(var, _OWN) or is_claimed(var, STEP)
+        return Competence.IDEAL if own else Competence.INCOMPATIBLE

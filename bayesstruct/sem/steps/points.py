@@ -1,0 +1,130 @@
+"""Between points of a model and states of chains over linear structural equations."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytensor.tensor.random.basic import DirichletRV
+
+from bayesstruct.networks.priors.gaussian_network import InterceptsRV, arc_index
+from bayesstruct.sem.kernels.chain import SemState
+from bayesstruct.sem.kernels.errors import mixture_weights
+from bayesstruct.sem.kernels.settings import FREE, HORSESHOE, MIXTURE, STUDENT
+from bayesstruct.sem.priors.parameters import (
+    ArcSlabsRV,
+    CommonNoiseScaleRV,
+    LocalScalesRV,
+    NoiseDegreesRV,
+    NoiseScalesRV,
+)
+from bayesstruct.sem.steps.arc_chain import ArcState
+from bayesstruct.sem.steps.families import Shared
+
+if TYPE_CHECKING:
+    from bayesstruct.sem.recognition import LinearEquations
+
+__all__ = ["Points"]
+
+
+class Points:
+    """Translation between points of a model and states of chains.
+
+    Parameters
+    ----------
+    equations : LinearEquations
+    """
+
+    def __init__(self, equations: "LinearEquations"):
+        self.settings, self.names = equations.settings, equations.names
+        self.dag, self.d = equations.dag.name, len(equations.relative)
+        self.units = np.sqrt(equations.relative)
+        self.source, self.target = arc_index(self.d)
+        self.free = self.settings.variances == FREE
+        self.scale = self.names[NoiseScalesRV if self.free else CommonNoiseScaleRV]
+
+    def state(self, point: dict) -> SemState:
+        """State at a point."""
+        names, d = self.names, self.d
+        weight, local = np.zeros((d, d)), np.ones((d, d))
+        weight[self.source, self.target] = point[names[ArcSlabsRV]]
+        if self.settings.prior == HORSESHOE:
+            local[self.source, self.target] = point[names[LocalScalesRV]]
+        intercept = np.array(point[names[InterceptsRV]], float)
+        scales = np.array(point[self.scale] * self.units, float)
+        dag = np.array(point[self.dag], np.int8)
+        return SemState(dag, intercept, weight, scales, self._shape(point), local)
+
+    def _shape(self, point):
+        if self.settings.noise == STUDENT:
+            return np.array(point[self.names[NoiseDegreesRV]], float)[:, None]
+        if self.settings.noise == MIXTURE:
+            own = np.atleast_2d(point[self.names[DirichletRV]])
+            return np.array(np.broadcast_to(own, (self.d, own.shape[1])), float)
+        return np.empty((self.d, 0))
+
+    def write(self, state: SemState, point: dict) -> None:
+        """Put a state into a point."""
+        names = self.names
+        point[self.dag] = state.dag.copy()
+        point[names[InterceptsRV]] = state.intercept
+        point[names[ArcSlabsRV]] = state.weight[self.source, self.target]
+        scales = state.noise_scale / self.units
+        point[self.scale] = scales if self.free else np.array(scales[0])
+        if self.settings.prior == HORSESHOE:
+            point[names[LocalScalesRV]] = state.local_scale[self.source, self.target]
+        if self.settings.noise == STUDENT:
+            point[names[NoiseDegreesRV]] = state.shape[:, 0]
+        if self.settings.noise == MIXTURE:
+            point[names[DirichletRV]] = state.shape if self.free else state.shape[0]
+
+    def arc_state(self, rng: np.random.Generator, state: SemState) -> ArcState:
+        """Return the state of a chain over arcs.
+
+        Weights of a mixture are cubes of coordinates divided by their sum, which is drawn from its distribution.
+        """
+        out = ArcState(state.dag.copy())
+        coordinates = self._coordinates(rng, state.shape)
+        if not self.free:
+            shared = coordinates[0].copy() if self.settings.noise == MIXTURE else np.empty(0)
+            out.shared = Shared(float(np.log(state.noise_scale[0] / self.units[0])), shared)
+        for i in range(self.d):
+            own = list(out.parents(i))
+            parts = [state.intercept[[i]], state.weight[own, i], np.log(state.noise_scale[[i]])]
+            parts.append(coordinates[i])
+            if self.settings.prior == HORSESHOE:
+                parts.append(np.log(state.local_scale[own, i]))
+            out.theta.append(np.concatenate(parts))
+        return out
+
+    def _coordinates(self, rng, shape):
+        if self.settings.noise == STUDENT:
+            return np.log(shape - 2.0)
+        if self.settings.noise != MIXTURE:
+            return shape
+        size = (self.d if self.free else 1, 1)
+        return np.cbrt(shape * rng.gamma(self.settings.concentration, size=size))
+
+    def sem_state(self, arcs: ArcState) -> SemState:
+        """Return the state of a chain over arcs as arrays."""
+        d = self.d
+        intercept, scales, shapes = np.empty(d), np.empty(d), []
+        weight, local = np.zeros((d, d)), np.ones((d, d))
+        for i, theta in enumerate(arcs.theta):
+            own = list(arcs.parents(i))
+            p = len(own) + 1
+            intercept[i], weight[own, i], scales[i] = theta[0], theta[1:p], np.exp(theta[p])
+            end = len(theta) - (len(own) if self.settings.prior == HORSESHOE else 0)
+            shapes.append(self._shape_of(theta[p + 1 : end]))
+            if self.settings.prior == HORSESHOE:
+                local[own, i] = np.exp(theta[end:])
+        return SemState(arcs.dag.copy(), intercept, weight, scales, np.array(shapes), local)
+
+    def _shape_of(self, coordinates):
+        if self.settings.noise == STUDENT:
+            return 2.0 + np.exp(coordinates)
+        return mixture_weights(coordinates) if self.settings.noise == MIXTURE else coordinates
+
+    def parameters(self, state: SemState) -> tuple[np.ndarray, ...]:
+        """Return intercepts, coefficients (rows children), scales and shape parameters (d, k) of a state."""
+        shape = state.shape if state.shape.shape[1] else np.zeros((self.d, 1))
+        return state.intercept, state.weight.T, state.noise_scale, shape

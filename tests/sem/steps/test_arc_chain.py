@@ -1,0 +1,143 @@
+"""Joint-distribution tests of the chain over arcs and parameters, with wrong variants that they notice."""
+
+import numpy as np
+import pytest
+
+from tools.geweke import assert_geweke
+
+from bayesstruct.networks.kernels.dag_priors import ParentPrior
+from bayesstruct.networks.kernels.dags import topological_order
+from bayesstruct.networks.kernels.prior_draws import draw_dag
+from bayesstruct.sem.kernels.errors import BASE
+from bayesstruct.sem.kernels.settings import FREE, NOISES, SemSettings, sem_settings
+from bayesstruct.sem.priors.noise import noise_law
+from bayesstruct.sem.steps import arc_chain
+from bayesstruct.sem.steps.arc_chain import ArcState, sweep
+from bayesstruct.sem.steps.families import Families, Shared
+
+D, N = 3, 6
+RELATIVE = np.array([0.5, 1.0, 1.5])
+PRIOR = ParentPrior(D, max_parents=2)
+
+
+def prior_state(rng, settings: SemSettings):
+    """Graph and parameters from their prior, written down independently of the kernels."""
+    state = ArcState(draw_dag(rng, PRIOR, order=False))
+    noise, free = NOISES[settings.noise], settings.variances == FREE
+    common = 1.0 / np.sqrt(rng.gamma(settings.shape, 1.0 / settings.rate))
+    cubes = rng.gamma(settings.concentration * BASE, size=(D, len(BASE)))
+    if not free:
+        cubes[:] = cubes[0]
+        shape = np.cbrt(cubes[0]) if noise == "mixture" else np.empty(0)
+        state.shared = Shared(float(np.log(common)), shape)
+    for i in range(D):
+        k = len(state.parents(i))
+        s = common * np.sqrt(RELATIVE[i])
+        if free:
+            s = 1.0 / np.sqrt(rng.gamma(settings.shape + 0.5 * k, 1.0 / settings.rate))
+        local = np.abs(rng.standard_cauchy(k))
+        slab = s * settings.scale * (local if settings.prior == 2 else 1.0)
+        weight = rng.laplace(size=k) * slab if settings.prior == 1 else rng.normal(size=k) * slab
+        own = {
+            "student": [np.log(rng.gamma(settings.degrees_shape, 1.0 / settings.degrees_rate))],
+            "mixture": np.cbrt(cubes[i]),
+        }.get(noise, [])
+        logs = np.log(local) if settings.prior == 2 else []
+        c = rng.normal() * s / np.sqrt(settings.alpha_mu)
+        state.theta.append(np.concatenate([[c], weight, [np.log(s)], own, logs]))
+    return state
+
+
+def rows(rng, settings: SemSettings, state):
+    """A table given graph and parameters."""
+    noise, z = NOISES[settings.noise], np.zeros((N, D))
+    for i in topological_order(state.dag):
+        own, theta = list(state.parents(i)), state.theta[i]
+        p = len(own) + 1
+        shape = np.zeros((1, 1))
+        if noise == "student":
+            shape = np.array([[2.0 + np.exp(theta[p + 1])]])
+        if noise == "mixture":
+            cubes = theta[p + 1 : p + 1 + len(BASE)] ** 3
+            shape = cubes[None] / cubes.sum()
+        e = noise_law(noise).draw(rng, shape, N)[:, 0]
+        z[:, i] = theta[0] + z[:, own] @ theta[1:p] + np.exp(theta[p]) * e
+    return z
+
+
+def statistics(state_and_table):
+    state, z = state_and_table
+    out = {f"arc {j}{i}": state.dag[j, i] for j in range(D) for i in range(D) if i != j}
+    for i in range(D):
+        p = len(state.parents(i)) + 1
+        theta = state.theta[i]
+        out[f"log scale {i}"], out[f"square {i}"] = theta[p], theta[p] ** 2
+        out[f"intercept {i}"] = np.tanh(theta[0])
+        out[f"large weight {i}"] = np.tanh(np.abs(theta[1:p])).sum()
+        out[f"rest {i}"] = np.tanh(theta[p + 1 :]).sum()
+        out[f"spread {i}"] = np.log(z[:, i].std() + 1e-3)
+        explained = [np.tanh(np.abs((z[:, j] * z[:, i]).mean())) for j in state.parents(i)]
+        out[f"explained {i}"] = np.sum(explained)
+        out[f"product {i}"] = np.tanh((z[:, i] * z[:, i - 1]).mean())
+    return out
+
+
+def geweke(noise, variances, prior, draws, seed=1):
+    settings = sem_settings(D, noise=noise, variances=variances, prior=prior, alpha_mu=2.0)
+    relative = RELATIVE if variances == "known" else np.ones(D)
+    families = Families(settings, relative, np.ones((N, D), bool), PRIOR)
+
+    def forward(rng):
+        state = prior_state(rng, settings)
+        return state, rows(rng, settings, state)
+
+    def transition(rng, state_and_table):
+        state, z = state_and_table
+        families.use(z, np.cbrt(settings.concentration * BASE) if noise == "mixture" else None)
+        sweep(rng, families, state, 8)
+        return state, rows(rng, settings, state)
+
+    return assert_geweke(forward, transition, statistics, draws=draws, batches=40, seed=seed)
+
+
+CASES = [
+    ("gaussian", "known", "laplace"),
+    ("laplace", "free", "horseshoe"),
+    ("student", "free", "spike_slab"),
+    ("mixture", "free", "spike_slab"),
+    ("mixture", "known", "spike_slab"),
+]
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize(("noise", "variances", "prior"), CASES)
+def test_chain_has_the_joint_law_of_parameters_and_rows(noise, variances, prior, full):
+    geweke(noise, variances, prior, 4_000 if full else 300)
+
+
+@pytest.mark.statistical
+def test_moves_of_the_graph_without_weights_are_noticed(monkeypatch):
+    right = arc_chain._move
+
+    def wrong(rng, families, state):
+        with monkeypatch.context() as m:
+            m.setattr(Families, "weigh", lambda *args: 0.0)
+            draw = Families.draw
+            m.setattr(Families, "draw", lambda *args: (draw(*args)[0], 0.0))
+            return right(rng, families, state)
+
+    monkeypatch.setattr(arc_chain, "_move", wrong)
+    with pytest.raises(AssertionError, match="worst z"):
+        geweke("laplace", "free", "spike_slab", 600)
+
+
+@pytest.mark.statistical
+def test_a_common_scale_that_is_drawn_from_another_density_is_noticed(monkeypatch):
+    right = arc_chain.slice_draw
+
+    def wrong(rng, log_density, x, width):
+        return right(rng, lambda v: 2.0 * log_density(v), x, width)
+
+    monkeypatch.setattr(arc_chain, "slice_draw", wrong)
+    with pytest.raises(AssertionError, match="worst z"):
+        geweke("gaussian", "known", "spike_slab", 600)
