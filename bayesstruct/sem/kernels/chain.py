@@ -32,9 +32,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.networks.solvers.parent_search import ALL_PARENTS, search_tables
-from bayesstruct.sem.kernels.errors import BASE, mixture_weights, shape_size, start_shape
+from bayesstruct.sem.kernels.errors import mixture_weights, shape_size
 from bayesstruct.sem.kernels.fits import log_joint, move_coordinates, parameter_count
 from bayesstruct.sem.kernels.proposals import log_weight, random_numbers, weigh
+from bayesstruct.sem.kernels.references import (
+    at_reference,
+    log_shared_prior,
+    nearest_positive,
+    shared_precision,
+)
 from bayesstruct.sem.kernels.settings import FREE, HORSESHOE, MIXTURE, STUDENT
 
 if TYPE_CHECKING:
@@ -118,6 +124,7 @@ class SemChain:
     def __init__(
         self, problem: "NetworkProblem", *, candidates: int | None = None, draws: int = _DRAWS
     ):
+        problem = at_reference(problem)
         self.problem, self.scores, self.draws = problem, problem.score, int(draws)
         self.settings, self.d = self.scores.settings, problem.d
         self.shared = self.settings.variances != FREE
@@ -319,7 +326,7 @@ class SemChain:
         free = np.r_[0:first, last:size]
         theta = thetas[i].copy()
         step = np.linalg.solve(
-            np.linalg.cholesky(_positive(fit.precision[np.ix_(free, free)])).T,
+            np.linalg.cholesky(nearest_positive(fit.precision[np.ix_(free, free)])).T,
             rng.standard_normal(len(free)),
         )
         length = rng.choice([0.3, 1.0, 2.0]) / math.sqrt(len(theta))
@@ -353,16 +360,8 @@ class SemChain:
     def _walk_shared(self, rng, families, thetas):
         """Step of a random walk of the scale, and of the shape of a mixture, that all columns share."""
         own = shape_size(MIXTURE) if self.settings.noise == MIXTURE else 0
-        precision = np.zeros((1 + own, 1 + own))
-        for family in families:
-            precision += family.fit.schur[: 1 + own, : 1 + own]
-        precision[0, 0] += 2.0 * self.settings.shape
-        if own:
-            y = start_shape(self.settings)
-            precision[1:, 1:] += np.diag(9.0 * self.settings.concentration * BASE / y**2)
-        step = np.linalg.solve(
-            np.linalg.cholesky(_positive(precision)).T, rng.standard_normal(1 + own)
-        )
+        factor = np.linalg.cholesky(shared_precision(self.scores, families))
+        step = np.linalg.solve(factor.T, rng.standard_normal(1 + own))
         step *= rng.choice([0.5, 1.0, 2.0]) / math.sqrt(1 + own)
         ratio, others = 0.0, []
         for family, theta in zip(families, thetas, strict=True):
@@ -382,12 +381,8 @@ class SemChain:
     def _log_shared_prior(self, thetas):
         first = self._first_shape(thetas[0])
         tau = thetas[0][first - 1] - self.scores.log_relative[0]
-        own = self.settings
-        out = -2.0 * own.shape * tau - own.rate * math.exp(-2.0 * tau)
-        if own.noise == MIXTURE:
-            y = thetas[0][first : first + shape_size(MIXTURE)]
-            out += float(((3.0 * own.concentration * BASE - 1.0) * np.log(y) - y**3).sum())
-        return out
+        shape = thetas[0][first : first + shape_size(self.settings.noise)]
+        return log_shared_prior(self.settings, tau, shape)
 
 
 def graph_moves(problem, tables, candidates) -> "list[Callable]":
@@ -430,13 +425,6 @@ def graph_moves(problem, tables, candidates) -> "list[Callable]":
         draws = IndependentDraws(problem)
         out += [lambda rng, graph: draws(rng)] * 2
     return out
-
-
-def _positive(matrix):
-    """Return a matrix that is positive definite: eigenvalues are raised to a small one."""
-    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-    values = np.maximum(np.abs(values), 1e-8 * max(np.abs(values).max(initial=0.0), 1e-8))
-    return (vectors * values) @ vectors.T
 
 
 def _log_mean(logs):

@@ -113,7 +113,7 @@ class SemScores(Score):
         self.relative = np.ones(self.d) if relative is None else np.asarray(relative, np.float64)
         self.log_relative = 0.5 * np.log(self.relative)
         self.shape = start_shape(settings) if shape is None else np.asarray(shape, np.float64)
-        self._interventions = interventions
+        self.interventions = interventions
         self._known: dict = {}
         self._families: OrderedDict = OrderedDict()
 
@@ -122,7 +122,7 @@ class SemScores(Score):
         return SemScores(
             self.table,
             self.settings,
-            interventions=self._interventions,
+            interventions=self.interventions,
             relative=self.relative,
             log_scale=log_scale,
             shape=shape,
@@ -169,7 +169,7 @@ class SemScores(Score):
         z = self.table - self.table.mean(0)
         spread = z.std(0)
         z = z / np.where(spread > 0.0, spread, 1.0)
-        return BGe(z, interventions=self._interventions).families(prior)
+        return BGe(z, interventions=self.interventions).families(prior)
 
     def _design(self, child, parents):
         kept = self._kept[self._group[child]]
