@@ -39,7 +39,6 @@ _OWN = (
     NoiseDegreesRV,
     MissingNumbersRV,
 )
-_SEED = 20170  # of the search for where families are fitted
 _BEGIN = 20  # sweeps until what columns share is near where it will be
 _SUPPORTED = (
     "Supported are one observed LinearSem with ArcSlabs, Intercepts and NoiseScales or a CommonNoiseScale of a DAG "
@@ -68,7 +67,6 @@ class _Complete:
             settings,
             interventions=None if free.all() else ~free,
             relative=equations.relative,
-            **_reference(equations),
         )
         problem = NetworkProblem(tuple(map(str, op.names)), scores, op.prior, op.order)
         self.points, self.chain = Points(equations), SemChain(problem, candidates=candidates)
@@ -83,16 +81,6 @@ class _Complete:
         state, found = self.chain.sweep(rng, self.points.state(point))
         self.points.write(state, point)
         return found["acceptance"]
-
-
-def _reference(equations):
-    """Where families are fitted if columns share their scale: near its posterior."""
-    if equations.settings.variances == FREE:
-        return {}
-    chain, rng = _Incomplete(equations), np.random.default_rng(_SEED)
-    arcs = chain.settle(rng, equations.table)
-    mixture = equations.settings.noise == MIXTURE
-    return {"log_scale": arcs.shared.tau} | ({"shape": arcs.shared.shape} if mixture else {})
 
 
 class _Incomplete:
