@@ -454,8 +454,10 @@ _SLABS = {
 def _linear_sem(o: Options):
     directions = {
         "free": "Each column had a noise variance of its own",
-        "equal": "The noise of all columns had the same variance, which tells directions " + o.cite("peters2014"),
-        "known": "The noise variances were known up to a factor, which tells directions " + o.cite("loh2014"),
+        "equal": "The noise of all columns had the same variance, which tells directions "
+        + o.cite("peters2014"),
+        "known": "The noise variances were known up to a factor, which tells directions "
+        + o.cite("loh2014"),
     }
     told = (
         f" Noise that is not normal tells directions {o.cite('shimizu2006')}."
