@@ -5,10 +5,10 @@ import pytest
 
 from tools.geweke import assert_geweke
 
+from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
 from bayesstruct.networks.kernels.dags import topological_order
 from bayesstruct.networks.kernels.prior_draws import draw_dag
-from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.sem.exact import sem_posterior
 from bayesstruct.sem.kernels.errors import BASE
 from bayesstruct.sem.kernels.scores import SemScores
