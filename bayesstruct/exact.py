@@ -15,6 +15,7 @@ from bayesstruct.sem.exact.identifiability import (
     sink_identifiability,
     tolerated_variance_ratio,
 )
+from bayesstruct.sem.exact.posterior import SemPosterior, linear_sem
 
 __all__ = [
     "AveragedTAN",
@@ -23,11 +24,13 @@ __all__ = [
     "GraphPosterior",
     "IndependentDraws",
     "LogConstant",
+    "SemPosterior",
     "SinkIdentifiability",
     "averaged_tan",
     "dag_posterior",
     "g_wishart_log_constant",
     "gaussian_graphs",
+    "linear_sem",
     "prior_arc_probabilities",
     "sink_identifiability",
     "tolerated_variance_ratio",

@@ -35,9 +35,9 @@ from bayesstruct.precision.solvers.structured import (
     locally_constant_graphical_lasso,
     node_selection_graphical_lasso,
 )
+from bayesstruct.sem.solvers.direct_lingam import DirectLiNGAM, direct_lingam
 from bayesstruct.sem.solvers.given_order import LinearSEMSolution, linear_sem
 from bayesstruct.sem.solvers.sink_removal import SinkRemovalSolution, sink_removal
-from bayesstruct.sem.solvers.direct_lingam import DirectLiNGAM, direct_lingam
 from bayesstruct.sparse.solvers import optimizers
 from bayesstruct.sparse.solvers.selection import (
     bayesian_information_criterion,

@@ -6,7 +6,7 @@ import pytest
 import bayesstruct as bs
 
 from bayesstruct.models import linear_sem
-from bayesstruct.sem.exact import linear_sem as exact
+from bayesstruct.sem.exact.posterior import linear_sem as exact
 
 
 def table(n=60):

@@ -9,7 +9,7 @@ from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
 from bayesstruct.networks.kernels.dags import topological_order
 from bayesstruct.networks.kernels.prior_draws import draw_dag
-from bayesstruct.sem.exact import sem_posterior
+from bayesstruct.sem.exact.posterior import sem_posterior
 from bayesstruct.sem.kernels.errors import BASE
 from bayesstruct.sem.kernels.scores import SemScores
 from bayesstruct.sem.kernels.settings import FREE, NOISES, SemSettings, sem_settings

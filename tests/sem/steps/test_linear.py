@@ -7,7 +7,7 @@ import pytest
 import bayesstruct as bs
 
 from bayesstruct.models import bayesian_network, linear_sem
-from bayesstruct.sem.exact import linear_sem as exact
+from bayesstruct.sem.exact.posterior import linear_sem as exact
 from bayesstruct.sem.kernels.errors import LOCATIONS
 from bayesstruct.sem.recognition import equations_of
 from bayesstruct.sem.steps.linear import LinearSemMCMC
