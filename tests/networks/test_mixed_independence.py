@@ -66,10 +66,10 @@ def test_numbers_have_the_f_test(rng):
 
 def test_logistic_regressions_agree_with_the_likelihood_ratio(rng):
     """Score test and likelihood ratio are equal in large tables near the hypothesis."""
-    n = 20_000
+    n = 5_000
     x = np.column_stack([np.zeros(n), rng.normal(size=n), rng.normal(size=n)])
     x[:, 2] += x[:, 1]
-    eta = 0.8 * x[:, 1] + 0.06 * x[:, 2]
+    eta = 0.8 * x[:, 1] + 0.1 * x[:, 2]
     x[:, 0] = rng.random(n) < 1 / (1 + np.exp(-eta))
 
     def loss(beta, design):
@@ -81,7 +81,7 @@ def test_logistic_regressions_agree_with_the_likelihood_ratio(rng):
     best = [optimize.minimize(loss, np.zeros(d.shape[1]), (d,)).fun for d in designs]
     right = stats.chi2.sf(2 * (best[0] - best[1]), 1)
     found = of_pair(x, [2, 0, 0], 0, 2, [1])
-    assert np.log(found.p_value[0]) == pytest.approx(np.log(right), rel=0.03)
+    assert np.log(found.p_value[0]) == pytest.approx(np.log(right), rel=0.05)
 
 
 def test_what_cannot_be_tested(rng):

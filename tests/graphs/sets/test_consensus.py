@@ -93,6 +93,19 @@ def test_orders_of_one_component_are_the_best(solve):
         assert acyclic._gain_of(gain, order) == pytest.approx(best)
 
 
+@pytest.mark.parametrize("density", [0.4, 0.8])
+def test_gain_and_bound_are_those_of_the_best_of_all_graphs(density):
+    """Sparse gains have several components with arcs between them."""
+    rng, candidates = np.random.default_rng(7), all_dags(4)
+    for _ in range(20):
+        gain = np.where(rng.random((4, 4)) < density, rng.random((4, 4)), -1.0)
+        found = acyclic.best_acyclic(gain)
+        best = (candidates * gain).sum(axis=(1, 2)).max()
+        assert found.gain == pytest.approx(best)
+        assert found.bound == pytest.approx(best)
+        assert (gain * found.arcs).sum() == pytest.approx(best)
+
+
 def test_integer_programs_agree_with_subsets():
     gain = np.random.default_rng(5).random((10, 10))
     np.fill_diagonal(gain, 0)
