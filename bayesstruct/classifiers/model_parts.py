@@ -64,7 +64,7 @@ def add_score(
     pseudo_count : float
         Of the tables, ``EvenTables``.
     """
-    evidence = BDe(table.codes, states=table.counts, pseudo_count=pseudo_count)
+    evidence = BDe(table.codes, states=table.states.states, pseudo_count=pseudo_count)
     weights, gains = np.zeros((len(table.names),) * 2), score.gains()
     weights[np.ix_(table.features, table.features)] = (gains + gains.T) / 2.0
     for child in table.features.tolist():
