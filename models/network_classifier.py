@@ -146,12 +146,13 @@ def network_classifier(
     [data] = repeated_rows(row_counts, data)
     options = {"states": states, "missing_codes": missing_codes}
     table = ClassifierTable.read(data, target, **options, features=STRUCTURES.get(kind, 1))
+    graph: Any
     with pm.Model(coords=table.states.coords | {"ordered_pair": table.states.arc_names}) as model:
         if kind == "tan":
             graph = AugmentedTree("dag", len(table.names), table.target, dims=("node", "node_"))
             prior, cells = tree_prior(table), tree_cells(table)
             if not bdeu:
-                add_score(graph, table, ClassifierScore(*_columns(table), score), size)
+                add_score(graph, table, _local(table, score), size)
         else:
             fixed = _fixed(table, structure, score)
             graph, prior, cells = pt.constant(fixed), fixed.astype(float), _cells(table, fixed)
@@ -209,14 +210,14 @@ def _size_of(bdeu, equivalent_sample_size, pseudo_count):
     return number("pseudo_count", _COUNT if pseudo_count is None else pseudo_count, above=0)
 
 
-def _columns(table):
-    return table.codes, table.counts, table.target
+def _local(table, score):
+    return ClassifierScore(table.codes, table.counts, table.target, score)
 
 
 def _fixed(table, structure, score):
     """Structure, (d, d) int8, from the table or as it is given."""
     if not isinstance(structure, NetworkClassifier):
-        local = ClassifierScore(*_columns(table), score or "log_likelihood")
+        local = _local(table, score or "log_likelihood")
         return search(local, "naive" if score is None else structure)
     if structure.target != table.label or {*structure.names} != {*table.names}:
         raise TableError(

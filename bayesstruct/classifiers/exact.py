@@ -183,7 +183,9 @@ def averaged_tan(
     Examples
     --------
     >>> import pandas as pd
-    >>> table = pd.DataFrame({"a": [0, 0, 1, 1] * 5, "b": [0, 1, 0, 1] * 5, "c": [0, 1] * 10})
+    >>> table = pd.DataFrame(
+    ...     {"a": [0, 0, 1, 1] * 5, "b": [0, 1, 0, 1] * 5, "c": [0, 1, 1, 0, 1] * 4}
+    ... )
     >>> table["y"] = table["a"] ^ table["b"]
     >>> averaged_tan(table, "y").probabilities(table[:2]).idxmax(axis=1).tolist()
     [0, 1]

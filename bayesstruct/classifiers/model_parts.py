@@ -10,7 +10,7 @@ from bayesstruct.classifiers.kernels.scores import ClassifierScore
 from bayesstruct.classifiers.ops import arc_sum
 from bayesstruct.classifiers.reading.records import ClassifierTarget
 from bayesstruct.core.tables.codings import record_levels
-from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior
+from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior, GraphsByScore
 from bayesstruct.networks.kernels.scores.discrete import BDe
 from bayesstruct.networks.priors.records import NetworkStates
 
@@ -64,7 +64,7 @@ def add_score(
     pseudo_count : float
         Of the tables, ``EvenTables``.
     """
-    evidence = BDe(table.codes, states=table.counts, pseudo_count=pseudo_count)
+    evidence = BDe(table.codes, states=table.states.states, pseudo_count=pseudo_count)
     weights, gains = np.zeros((len(table.names),) * 2), score.gains()
     weights[np.ix_(table.features, table.features)] = (gains + gains.T) / 2.0
     for child in table.features.tolist():
@@ -73,3 +73,4 @@ def add_score(
             if parent != child:
                 weights[parent, child] -= evidence.local(child, [table.target, parent]) - alone
     pm.Potential("structure_score", arc_sum(dag, weights))
+    GraphsByScore(1).record()

@@ -54,7 +54,7 @@ def classifier_mode(model: "Model", part: ClassifierPart) -> dict[str, np.ndarra
         target = part.dag.owner.op.target
         lines = maximum_spanning_forest(line_gains(part, target))
         point[part.dag.name] = graph = tree_dag(rooted(lines, 0), target)
-    columns = table.columns(table.x)
-    counts = table_counts(graph, *columns, table.states, table.weight, constant=table.even)
+    rows, kept = table.columns(table.x)
+    counts = table_counts(graph, rows, kept, table.states, table.weight, table.even)
     point[table.name] = expected_tables((c for _, c in counts), table.cells)
     return point

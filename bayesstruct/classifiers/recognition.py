@@ -1,7 +1,7 @@
 """Recognise the part of a model that is a classifier: structure, tables and rows."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class ClassifierPart:
         Sum of the weights of each arc in the log density, besides the marginal likelihood of the rows.
     """
 
-    dag: "TensorVariable | np.ndarray"
+    dag: Any
     tables: "TensorVariable"
     table: DiscreteTable
     weights: np.ndarray
@@ -80,7 +80,7 @@ def classifier_of(model: "Model", tables: "TensorVariable") -> ClassifierPart:
     NotRecognized
         Says which part of the model is not that of a classifier.
     """
-    graph = graph_of(tables)
+    graph: Any = graph_of(tables)
     if graph is None:
         raise NotRecognized(
             f"the graph of {tables.name!r} is neither an AugmentedTree nor a constant"

@@ -20,6 +20,7 @@ __all__ = [
     "EdgePrior",
     "EdgeProducts",
     "EdgeScales",
+    "GraphsByScore",
     "GroupEdgePrior",
     "ImputedTables",
     "OrderedColumns",
@@ -350,6 +351,19 @@ class CompositeLikelihood(Recorded):
     """
 
     composite: int | None = constant("composite_likelihood", optional=True)
+
+
+@dataclass(frozen=True)
+class GraphsByScore(Recorded):
+    """Graphs that are weighed by the exponential of a score which is no marginal likelihood.
+
+    Attributes
+    ----------
+    by_score : int
+        1.
+    """
+
+    by_score: int = constant("graphs_by_score")
 
 
 def is_nodewise(constants) -> bool:

@@ -78,6 +78,7 @@ def test_a_number_is_an_identifier_by_its_name():
         (NUMBERS, [("response", "a")], "dp_glm", []),
         (NUMBERS, [("tiers", "a;b,c")], "bayesian_network", []),
         (WORDS, [("tiers", "u;v,w")], "bayesian_network", [("score", "bdeu")]),
+        (WORDS, [("target", "u")], "network_classifier", []),
         (ANSWERS, [("potentials", "blume_capel")], "pairwise_mrf", []),
         (NUMBERS, [("prior", "g_wishart")], "gaussian_graphical", []),
         (NUMBERS, [("prior", "order")], "bayesian_network", []),

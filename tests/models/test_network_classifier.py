@@ -175,11 +175,14 @@ def test_rows_are_predicted_and_have_log_likelihoods():
 
 
 @pytest.mark.chain
-def test_trees_by_fcll_are_sampled_with_weights_of_their_score():
+def test_trees_by_fcll_are_sampled_with_weights_of_their_score(tan):
     idata = sample(300, score="fcll")
     solved = bs.solvers.network_classifier(frame(), "class", score="fcll")
     median = {frozenset(pair) for pair in bs.median_graph(idata).edges}
     assert median == {frozenset(pair) for pair in solved.graph.edges}
+    said = "no posterior probabilities and no evidence"
+    assert any(said in note for note in bs.arc_table(idata).attrs["notes"])
+    assert not any(said in note for note in bs.arc_table(tan).attrs["notes"])
 
 
 @pytest.mark.parametrize(

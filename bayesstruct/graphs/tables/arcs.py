@@ -8,7 +8,7 @@ from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, blocks
 from bayesstruct.graphs.posteriors.base import GraphPosterior
 from bayesstruct.graphs.posteriors.reading import is_acyclic, read_arcs
-from bayesstruct.graphs.records import Acyclic
+from bayesstruct.graphs.records import Acyclic, GraphsByScore
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 from bayesstruct.graphs.tables.edges import NODE_READERS
 from bayesstruct.graphs.tables.limits import known_limits, limit_note
@@ -122,10 +122,18 @@ def arc_table(
     return table
 
 
+_BY_SCORE = (
+    "Graphs were weighed by the exponential of a score that is no marginal likelihood: probabilities and Bayes factors compare scores, "
+    "and are no posterior probabilities and no evidence."
+)
+
+
 def _notes(posterior: ArcPosterior, bounds: list[int]) -> list[str]:
     notes = [direction_note(posterior) if posterior.acyclic else _DEPENDENCY]
     notes += units_note(posterior)
     notes += bound_note(bounds)
+    if GraphsByScore.is_in(posterior.constants):
+        notes.append(_BY_SCORE)
     if fixed := int(posterior.fixed.sum()):
         notes.append(
             f"{fixed} Bayes factors are NaN: these arcs were required or forbidden, so that the "
