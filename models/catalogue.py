@@ -104,7 +104,7 @@ _RECORDS = (
     ),
     ModelRecord(
         "bayesian_network",
-        "directed graphs of continuous or discrete columns, and the effects of interventions",
+        "directed graphs of continuous, discrete or (`score=`) mixed columns, and the effects of interventions",
         "networks",
         ("uniform", "edge", "fair", "order"),
         table="numbers or states",

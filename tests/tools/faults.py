@@ -1030,6 +1030,20 @@ FAULTS = [
         "networks/priors/test_networks.py networks/steps/test_complete.py",
     ),
     Fault(
+        "mixed-accept: new parameters without the weights of the old ones",
+        "bayesstruct/networks/steps/mixed.py",
+        "sum(weight) - sum(self.weight[i] for i in columns)",
+        "sum(weight)",
+        "networks/steps/test_mixed.py",
+    ),
+    Fault(
+        "mixed-ordinal: the Jacobian of the steps between thresholds is left out",
+        "bayesstruct/networks/kernels/scores/mixed_ordinal.py",
+        "count[k] * math.log(short) + theta[q + k]",
+        "count[k] * math.log(short)",
+        "networks/kernels/test_mixed_scores.py",
+    ),
+    Fault(
         "network-cov: the intercepts count once, not for each row",
         "bayesstruct/networks/priors/sample_covariance.py",
         "+ n * intercept**2",

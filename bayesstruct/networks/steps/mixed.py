@@ -45,6 +45,7 @@ _SUPPORTED = (
 )
 _INDEPENDENT = 9  # columns up to which all parent sets are scored
 _CANDIDATES = 6  # parents of each column to begin with, beyond
+_FOUR = 4  # variables of a block that is drawn at random; there must be more
 _NEAR = 0.25  # share of refreshed columns that are moved near their last parameters too
 _NAME = "mixed_network_mcmc"
 
@@ -71,7 +72,7 @@ class _PartitionMoves(PartitionGraphs):
             self._of_partition(0, 1, 0),
             self._of_partition(0, 0, 1),
         ]
-        moves = moves * (d // 8 + 1) + [self._four]
+        moves = moves * (d // 8 + 1) + ([self._four] if d > _FOUR else [])
         moves += [self._of_arcs(0, 1, 0)] * (d // 4) + [self._of_arcs(1, 0, 0)] * (d // 2)
         return [*moves, self._of_arcs(0, 0, d), *([self._block] if blocks else [])]
 
@@ -90,7 +91,7 @@ class _PartitionMoves(PartitionGraphs):
     def _four(self, rng, graph):
         from bayesstruct.networks.kernels.samplers.parent_blocks import draw_blocks
 
-        draw_blocks(rng, self.tables, graph, 4, 1)
+        draw_blocks(rng, self.tables, graph, _FOUR, 1)
 
     def _block(self, rng, graph):
         from bayesstruct.networks.kernels.samplers.parent_blocks import draw_block

@@ -101,7 +101,7 @@ def chain(draws, candidates=None):
 @pytest.mark.parametrize("candidates", [None, 2], ids=["independent", "moves"])
 def test_graphs_have_the_posterior_by_brute_force(candidates):
     graphs, probabilities, errors = graph_probabilities()
-    draws = chain(3000, candidates)
+    draws = chain(2000, candidates)
     known = {"states": graphs.reshape(25, 9), "errors": errors}
     assert_matches_enumeration(draws, probabilities, **known)
 

@@ -149,7 +149,8 @@ def mixed_subsets(code, states, y, x, owner, kinds, first, candidates, fixed, mo
         total = size + _n_extras(code, states)
         theta, lengths[mask] = np.empty(total), total
         smaller = mask ^ top
-        if mask and lengths[smaller]:
+        # Student noise may have several modes: its climbs begin at the same point always.
+        if mask and lengths[smaller] and code != STUDENT:
             _continue(code, states, modes[smaller, : lengths[smaller]], theta, size)
         else:
             _first_start(code, states, y, theta, size)
