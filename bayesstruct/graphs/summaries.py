@@ -77,9 +77,9 @@ def bayes_factor_text(value: float, bound: bool) -> str:
     >>> (
     ...     bayes_factor_text(1e304, False),
     ...     bayes_factor_text(400.0, True),
-    ...     bayes_factor_text(0.5, False),
+    ...     bayes_factor_text(2.5e-6, True),
     ... )
-    ('> 1e6', '> 400', '0.5')
+    ('> 1e6', '> 400', '< 2.5e-6')
     """
     if np.isnan(value):
         return "not tested"
@@ -88,7 +88,7 @@ def bayes_factor_text(value: float, bound: bool) -> str:
         return f"> 1e{LARGEST}"
     if value <= 10.0**-LARGEST * (1 + 1e-5):
         return f"< 1e-{LARGEST}"
-    text = f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+    text = f"{value:,.0f}" if value >= 10 else f"{value:.2g}".replace("e-0", "e-")
     return f"{'>' if value > 1 else '<'} {text}" if bound else text
 
 

@@ -120,7 +120,7 @@ def bootstrap_support(
         _check_network(setting, options)
         estimate = partial(_dag, options=_with_states(data, options))
     else:
-        tuner_of(name)  # raises for a model without one
+        _check_tuned(name)
         grid = None if setting is None else {k: [v] for k, v in dict(setting).items()}
         estimate = partial(_edges, name=name, grid=grid, gamma=gamma, options=options)
     names, graph = estimate(data)
@@ -178,6 +178,16 @@ def _dag(data, *, options) -> tuple[list[str], np.ndarray]:
     else:
         solution = dag_search(data, restarts=_RESTARTS, random_seed=0, **options)
     return [str(name) for name in solution.names], np.asarray(solution.adjacency) != 0
+
+
+def _check_tuned(name: str) -> None:
+    """Refuse models of which there is no solver."""
+    try:
+        tuner_of(name)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}, and {_NETWORK} is searched. Of other models bs.sensitivity says how edges depend on the prior"
+        ) from None
 
 
 def _check_network(setting, options: dict) -> None:

@@ -167,7 +167,7 @@ def test_draws_are_wishart(n, kind):
         sd = np.diag(lower)
         params = np.eye(p) - np.linalg.inv(lower / sd), sd**2, scale, n
         variable = bs.distributions.NetworkCovariance.dist(np.zeros(p), *params)
-    draws = pm.draw(variable, 20_000, random_seed=1)
+    draws = pm.draw(variable, 10_000, random_seed=1)
     # The variance of an entry of a Wishart matrix with n - 1 degrees of freedom, divided by them.
     variance = (sigma**2 + np.outer(np.diag(sigma), np.diag(sigma))) / (n - 1)
     np.testing.assert_array_less(abs(draws.mean(0) - sigma), 4 * np.sqrt(variance / len(draws)))

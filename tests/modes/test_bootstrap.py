@@ -166,6 +166,7 @@ def test_the_seed_and_numpy_tables():
     ("model", "options", "message"),
     [
         ("ising", {}, "no penalty that is tuned; these models have: blockwise"),
+        ("pairwise_mrf", {}, "and bayesian_network is searched. Of other models bs.sensitivity"),
         ("gaussian_graphical", {"n_bootstrap": 1}, "`n_bootstrap`"),
         ("gaussian_graphical", {"gamma": 2}, "`gamma` must be between 0 and 1"),
         ("gaussian_graphical", {"setting": {"rat": 1}}, "`rat` is not tuned here"),

@@ -156,15 +156,9 @@ CASES = {
 }
 
 
+@pytest.mark.compiled  # NUTS takes many steps for each draw
 @pytest.mark.chain
-@pytest.mark.parametrize(
-    "case",
-    # NUTS takes some 30 steps for each draw of the probability with a beta prior
-    [
-        pytest.param(name, marks=pytest.mark.compiled) if name == "gaussian, beta" else name
-        for name in CASES
-    ],
-)
+@pytest.mark.parametrize("case", CASES)
 def test_pm_sample_has_the_same_posterior(case):
     model = CASES[case]()
     mine = bs.sample_neighbourhoods(model, draws=4_000, tune=200, chains=2, **QUIET)["posterior"]

@@ -48,11 +48,11 @@ def test_expected_number():
 def test_far_coefficients_are_those_of_the_slab():
     with pm.Model():
         w = bs.RegularizedHorseshoe("w", 9.99, n=1, shape=10, slab_scale=1.5, slab_df=4)
-    draws = pm.draw(w, 20_000, random_seed=3)
+    draws = pm.draw(w, 10_000, random_seed=3)
     # tau0 is about a thousand: nearly everything is the slab.
     observed = np.quantile(np.abs(draws[:, 0]), [0.5, 0.9])
     expected = 1.5 * stats.t(4).ppf([0.75, 0.95])
-    np.testing.assert_allclose(observed, expected, rtol=0.05)
+    np.testing.assert_allclose(observed, expected, rtol=0.05)  # over four standard errors
 
 
 def test_options_and_resized_data():

@@ -29,10 +29,12 @@ def test_density(slab):
 @pytest.mark.compiled
 @pytest.mark.parametrize("slab", SLABS)
 def test_draws_follow_the_density(slab):
-    N = 40_000
+    N, together = 40_000, 200
     inclusion, scale = np.array([0.2, 0.7]), np.array([0.5, 3.0])
-    w = pm.draw(SpikeAndSlab.dist(inclusion, scale, slab=slab), N, random_seed=1)
-    assert w.shape == (N, 2)
+    one = SpikeAndSlab.dist(inclusion, scale, slab=slab)
+    assert pm.draw(one, 3, random_seed=1).shape == (3, 2)
+    many = SpikeAndSlab.dist(inclusion, scale, slab=slab, shape=(together, 2))
+    w = pm.draw(many, N // together, random_seed=1).reshape(N, 2)
     z = ((w != 0).mean(0) - inclusion) / np.sqrt(inclusion * (1 - inclusion) / N)
     assert np.abs(z).max() < 4.5
     for j in range(2):
