@@ -9,6 +9,7 @@ from bayesstruct.networks.exact.posterior import (
 )
 from bayesstruct.precision.exact.constants import LogConstant, g_wishart_log_constant
 from bayesstruct.precision.exact.graphs import GraphPosterior, gaussian_graphs
+from bayesstruct.sem.exact import SemPosterior, linear_sem
 
 __all__ = [
     "DAGPosterior",
@@ -16,8 +17,10 @@ __all__ = [
     "GraphPosterior",
     "IndependentDraws",
     "LogConstant",
+    "SemPosterior",
     "dag_posterior",
     "g_wishart_log_constant",
     "gaussian_graphs",
+    "linear_sem",
     "prior_arc_probabilities",
 ]

@@ -116,6 +116,12 @@ _RECORDS = (
         ("spike_slab", "laplace", "horseshoe"),
     ),
     ModelRecord(
+        "lingam",
+        "directed graphs of continuous columns whose directions are told by noise that is not normal",
+        "sem",
+        ("spike_slab", "laplace", "horseshoe"),
+    ),
+    ModelRecord(
         "latent_features",
         "hidden binary features behind continuous columns, any number of them",
         "features",

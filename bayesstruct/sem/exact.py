@@ -19,7 +19,7 @@ import pandas as pd
 
 from scipy.special import logsumexp
 
-from bayesstruct.data.errors import TableError
+from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.networks.exact.problem import NetworkProblem, network_problem
 from bayesstruct.networks.kernels.dags import all_dags
 from bayesstruct.sem.data import sem_table
@@ -136,7 +136,10 @@ def linear_sem(
             "sample with bs.models.linear_sem"
         )
     if table.missing.any():
-        raise TableError("values are missing; drop these rows or sample with bs.models.linear_sem")
+        names = [table.names[j] for j in np.flatnonzero(table.missing.any(axis=0))]
+        raise TableError(
+            f"{column_list(names)}: values are missing; drop these rows or sample with bs.models.linear_sem"
+        )
     settings = sem_settings(
         table.p,
         noise=noise,

@@ -303,7 +303,7 @@ class SemChain:
             old, new = self._family(graph, i), self._family(other, i)
             now.append(self._draws(rng, i, old, tau, shape, self.draws, thetas[i]))
             then.append(self._draws(rng, i, new, tau, shape, self.draws))
-            ratio += _log_mean(then[-1][1]) - new.score - _log_mean(now[-1][1]) + old.score
+            ratio += _ratio(new, then[-1][1], old, now[-1][1])
         accept = math.log(rng.random()) < ratio
         for i, sets in zip(changed, then if accept else now, strict=True):
             thetas[i] = sets[0][_pick(rng, sets[1])]
@@ -425,6 +425,11 @@ def graph_moves(problem, tables, candidates) -> "list[Callable]":
         draws = IndependentDraws(problem)
         out += [lambda rng, graph: draws(rng)] * 2
     return out
+
+
+def _ratio(new, then, old, now):
+    """Log ratio of the estimated evidences of a family, in units of the scores."""
+    return _log_mean(then) - new.score - _log_mean(now) + old.score
 
 
 def _log_mean(logs):

@@ -487,7 +487,7 @@ def _fit(y, design, settings, theta, warm):
     hessian, factor = np.empty((size, size)), np.empty((size, size))
     begin = theta.copy()
     left, log_det = _start(y, design, settings, log_lambda, begin)
-    if not warm:
+    if not warm or is_exact(settings):  # the start is the mode then
         theta[:] = begin
     evidence = 0.0
     for turn in range(_ROUNDS if settings.prior == HORSESHOE and p > 1 else 1):

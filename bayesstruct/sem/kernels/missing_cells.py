@@ -58,7 +58,9 @@ def draw_latent(rng, noise, e, shape):
         variance = (nu - 2.0) / (nu * rng.gamma(0.5 * (nu + 1.0), 1.0 / rate))
     elif noise == MIXTURE:
         with np.errstate(divide="ignore"):
-            logs = np.log(shape) - 0.5 * ((e[:, :, None] - LOCATIONS) / WIDTHS) ** 2 - np.log(WIDTHS)
+            logs = (
+                np.log(shape) - 0.5 * ((e[:, :, None] - LOCATIONS) / WIDTHS) ** 2 - np.log(WIDTHS)
+            )
         weights = np.exp(logs - logs.max(axis=2, keepdims=True)).cumsum(axis=2)
         u = rng.random(e.shape)[:, :, None] * weights[:, :, -1:]
         k = (u > weights).sum(axis=2)

@@ -13,7 +13,9 @@ from bayesstruct.sparse.solvers.quadratic import GramModel, minimise_quadratic
 __all__ = ["PRUNINGS", "ordered_regressions"]
 
 PRUNINGS = ("bic", "cross_validation")
-_RATES = np.append(np.geomspace(1.0, 1e-5, 45), 0.0)  # as shares of the rate at which no column is selected
+_RATES = np.append(
+    np.geomspace(1.0, 1e-5, 45), 0.0
+)  # as shares of the rate at which no column is selected
 _TOL = 1e-8  # of the optimality conditions, as a share of that rate
 _FOLDS = 5
 

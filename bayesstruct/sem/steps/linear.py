@@ -7,7 +7,6 @@ from pymc.step_methods.state import dataclass_state
 
 from bayesstruct.core.gibbs import GibbsStep, register_step
 from bayesstruct.core.recognition import check_drawn, is_claimed, is_op, only_one, refusals
-from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.recognition.network import GRAPHS
 from bayesstruct.networks.steps.complete import NetworkMCMC
 from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
@@ -24,7 +23,7 @@ from bayesstruct.sem.priors.parameters import (
     NoiseScalesRV,
 )
 from bayesstruct.sem.priors.rows import STEP
-from bayesstruct.sem.recognition import equations_of
+from bayesstruct.sem.recognition import equations_of, sem_problem
 from bayesstruct.sem.steps.arc_chain import ArcState, climb, fill_parameters, sweep
 from bayesstruct.sem.steps.families import Families, Shared
 from bayesstruct.sem.steps.points import Points
@@ -39,7 +38,6 @@ _OWN = (
     NoiseDegreesRV,
     MissingNumbersRV,
 )
-_SEED = 20170  # of the search for where families are fitted
 _BEGIN = 20  # sweeps until what columns share is near where it will be
 _SUPPORTED = (
     "Supported are one observed LinearSem with ArcSlabs, Intercepts and NoiseScales or a CommonNoiseScale of a DAG "
@@ -59,19 +57,9 @@ class _Complete:
 
     def __init__(self, equations, candidates):
         from bayesstruct.sem.kernels.chain import SemChain
-        from bayesstruct.sem.kernels.scores import SemScores
 
-        op, settings = equations.dag.owner.op, equations.settings
-        free = equations.free
-        scores = SemScores(
-            equations.table,
-            settings,
-            interventions=None if free.all() else ~free,
-            relative=equations.relative,
-            **_reference(equations),
-        )
-        problem = NetworkProblem(tuple(map(str, op.names)), scores, op.prior, op.order)
-        self.points, self.chain = Points(equations), SemChain(problem, candidates=candidates)
+        self.points = Points(equations)
+        self.chain = SemChain(sem_problem(equations), candidates=candidates)
 
     def start(self, rng, point):
         """Put the end of a short search into a point, unless it has a graph."""
@@ -83,16 +71,6 @@ class _Complete:
         state, found = self.chain.sweep(rng, self.points.state(point))
         self.points.write(state, point)
         return found["acceptance"]
-
-
-def _reference(equations):
-    """Where families are fitted if columns share their scale: near its posterior."""
-    if equations.settings.variances == FREE:
-        return {}
-    chain, rng = _Incomplete(equations), np.random.default_rng(_SEED)
-    arcs = chain.settle(rng, equations.table)
-    mixture = equations.settings.noise == MIXTURE
-    return {"log_scale": arcs.shared.tau} | ({"shape": arcs.shared.shape} if mixture else {})
 
 
 class _Incomplete:

@@ -7,10 +7,10 @@ import pytest
 
 from scipy import stats
 
+from bayesstruct.models import linear_sem
 from bayesstruct.sem.data import sem_table
 from bayesstruct.sem.kernels.errors import BASE
 from bayesstruct.sem.priors.noise import noise_law
-from bayesstruct.models import linear_sem
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(12, 3)) * [1.0, 2.0, 5.0] + [0.0, 1.0, -3.0]

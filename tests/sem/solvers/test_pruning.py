@@ -29,7 +29,9 @@ def test_path_is_that_of_weighted_columns(values):
     design = z[:, :6] * factor
     largest = np.abs(design.T @ z[:, 6]).max()
     assert not path[0].any()
-    np.testing.assert_allclose(path[-1] * factor, np.linalg.solve(gram[:6, :6], gram[:6, 6]), rtol=1e-6)
+    np.testing.assert_allclose(
+        path[-1] * factor, np.linalg.solve(gram[:6, :6], gram[:6, 6]), rtol=1e-6
+    )
     for at in (5, 10, 15, 20, 30):
         peer = Lasso(
             alpha=largest * _RATES[at] / 400, fit_intercept=False, tol=1e-12, max_iter=10**6

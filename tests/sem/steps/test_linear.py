@@ -1,0 +1,194 @@
+"""The step of linear structural equations: recognised models, exact posteriors, missing values, chains."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import bayesstruct as bs
+
+from bayesstruct.models import bayesian_network, linear_sem
+from bayesstruct.sem.exact import linear_sem as exact
+from bayesstruct.sem.kernels.errors import LOCATIONS
+from bayesstruct.sem.recognition import equations_of
+from bayesstruct.sem.steps.linear import LinearSemMCMC
+
+
+def table(n=40, seed=2, d=3):
+    rng = np.random.default_rng(seed)
+    x = rng.laplace(size=(n, d))
+    for i in range(1, d):
+        x[:, i] += 0.6 * x[:, i - 1]
+    return x
+
+
+def draws(model, number, seed=0, burn=20):
+    """Points of a chain of the step."""
+    step = LinearSemMCMC(model.value_vars, model=model, rng=seed)
+    point, out = model.initial_point(), []
+    for k in range(number + burn):
+        point, _ = step.step(point)
+        if k >= burn:
+            out.append(point)
+    return out
+
+
+OPTIONS = [
+    {"noise": "laplace"},
+    {"noise": "mixture", "prior": "laplace"},
+    {"noise": "student", "variances": "equal"},
+    {"variances": "known", "known_variances": [1.0, 1.3, 1.3], "prior": "horseshoe"},
+]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda o: "-".join(map(str, o.values()))[:24])
+def test_arcs_and_weights_are_those_of_all_graphs(options):
+    x = table()
+    found = draws(linear_sem(x, **options), 150)
+    right = exact(x, **options, draws=3000)
+    share = np.mean([point["dag"] for point in found], axis=0)
+    np.testing.assert_allclose(
+        share, right.arc_probabilities, atol=0.15
+    )  # some three standard errors of 150 correlated draws
+    mean = np.mean([point["weight"] for point in found], axis=0)
+    target, source = np.nonzero(~np.eye(3, dtype=bool))
+    np.testing.assert_allclose(mean, right.weight_means.to_numpy()[source, target], atol=0.15)
+
+
+@pytest.mark.statistical
+def test_normal_noise_is_a_bayesian_network():
+    x = table(60)
+    found = draws(linear_sem(x), 250)
+    share = np.mean([point["dag"] for point in found], axis=0)
+    right = bs.exact.dag_posterior(x, score="bge").arc_probabilities
+    np.testing.assert_allclose(share, right, atol=0.12)  # 250 correlated draws
+
+
+@pytest.mark.statistical
+def test_missing_values_are_drawn_about_what_explains_them():
+    x = table(200)
+    complete = x.copy()
+    gone = np.zeros(x.shape, bool)
+    gone[:40, 1] = True
+    x[gone] = np.nan
+    model = linear_sem(x, noise="laplace")
+    found = draws(model, 60)
+    mean = np.mean([point["x_missing"] for point in found], axis=0)
+    assert np.corrcoef(mean, complete[gone])[0, 1] > 0.5
+    assert np.std([point["x_missing"] for point in found], axis=0).min() > 0.1
+    np.testing.assert_array_equal(np.isnan(model["x"].tag.observations.data), gone)
+
+
+def test_settings_are_read_from_a_model():
+    model = linear_sem(
+        table(),
+        noise="student",
+        variances="known",
+        known_variances=[1, 2, 3],
+        prior="horseshoe",
+        scale=0.7,
+    )
+    found = equations_of(model, model["dag"])
+    assert found.settings[:3] == (2, 2, 2)
+    np.testing.assert_allclose(found.settings[3:7], [1.0, 0.7, 1.5, 0.25])
+    np.testing.assert_allclose(found.relative, [0.5, 1.0, 1.5])
+
+
+def test_the_step_is_chosen_unasked():
+    from pymc.sampling.mcmc import assign_step_methods
+
+    for data in (table(), np.where(np.arange(120).reshape(40, 3) == 4, np.nan, table())):
+        model = linear_sem(data, noise="laplace")
+        _, chosen = assign_step_methods(model)  # outside of the context of the model
+        assert list(chosen) == [LinearSemMCMC]
+        assert len(chosen[LinearSemMCMC]) == len(model.free_RVs)
+    with bayesian_network(table()) as model:
+        _, chosen = assign_step_methods(model)
+    assert LinearSemMCMC not in chosen
+
+
+def _with(model, change):
+    with model:
+        change(model)
+    return model
+
+
+def _slope(model):
+    pm.Normal("other", model["weight"][0], observed=1.0)
+
+
+def _count(model):
+    pm.Potential("few", -model["dag"].sum())
+
+
+@pytest.mark.parametrize("change", [_slope, _count])
+def test_models_in_which_something_else_depends_on_the_equations_are_refused(change):
+    model = _with(linear_sem(table()), change)
+    with pytest.raises(ValueError, match=r"cannot be drawn exactly.*depends on"):
+        LinearSemMCMC([model.rvs_to_values[rv] for rv in model.free_RVs], model=model)
+
+
+def test_another_scale_of_the_weights_is_refused():
+    d = 3
+    with pm.Model() as model:
+        dag = bs.DAG("dag", list("abc"))
+        scale = bs.distributions.NoiseScales("scale", dag, d + 2.0, 0.5)
+        weight = bs.distributions.ArcSlabs("weight", dag, np.ones(6))
+        intercept = bs.distributions.Intercepts("intercept", scale**2, 1.0)
+        matrix = bs.distributions.coefficient_matrix(weight, d)
+        bs.distributions.LinearSem("x", intercept, matrix, scale, observed=table())
+    with pytest.raises(ValueError, match="not a constant times the noise scale"):
+        LinearSemMCMC(model.value_vars, model=model)
+
+
+@pytest.mark.chain
+def test_chains_start_apart_run_and_are_read_after_netcdf(tmp_path):
+    import xarray as xr
+
+    x = table(150)
+    with linear_sem(x, noise="mixture") as model:
+        idata = pm.sample(
+            40,
+            tune=20,
+            chains=2,
+            cores=1,
+            progressbar=False,
+            random_seed=1,
+            compute_convergence_checks=False,
+        )
+        pm.compute_log_likelihood(idata, progressbar=False)
+    assert idata["log_likelihood"]["x"].shape == (2, 40, 150)
+    idata.to_netcdf(tmp_path / "result.nc", engine="h5netcdf")
+    with xr.open_datatree(tmp_path / "result.nc", engine="h5netcdf") as stored:
+        same = stored.load()
+    arcs = bs.arc_table(same)
+    assert "distribution of its noise" in arcs.attrs["notes"][0]
+    effect = bs.do(same, {"x0": 1.0}, random_seed=1)
+    posterior = same["posterior"].to_dataset()
+    d, scale, location = 3, x.std(axis=0, ddof=1), x.mean(axis=0)
+    # Expected values given the intervention in the units of the table, written out for each draw.
+    expected = []
+    for c in range(2):
+        for k in range(40):
+            one = posterior.isel(chain=c, draw=k)
+            matrix = np.zeros((d, d))
+            target, source = np.nonzero(~np.eye(d, dtype=bool))
+            matrix[target, source] = one["weight"].values
+            matrix[0], constant = 0.0, one["intercept"].values.copy()
+            constant[0] = (1.0 - location[0]) / scale[0]
+            expected.append(location + scale * np.linalg.solve(np.eye(d) - matrix, constant))
+    np.testing.assert_allclose(effect["mean"], np.mean(expected, axis=0), atol=1e-10)
+    intercept = one["offset"] + one["noise_scale"] * (one["mixture_weight"] * LOCATIONS).sum(
+        "component"
+    )
+    np.testing.assert_allclose(intercept, one["intercept"])
+    with pytest.raises(ValueError, match="noise that is not normal"):
+        bs.pointwise(same)
+    coefficients = bs.coefficients(same)["coefficient"].values[-1, -1]
+    np.testing.assert_allclose(coefficients, one["weight"] * scale[target] / scale[source])
+    rows = bs.new_rows(model, x[:5])
+    with rows:
+        again = pm.compute_log_likelihood(idata, progressbar=False, extend_inferencedata=False)
+    np.testing.assert_allclose(again["x"], idata["log_likelihood"]["x"].values[..., :5])
+    with pytest.raises(bs.TableError, match="values are missing"):
+        bs.new_rows(model, [[np.nan, 1.0, 2.0]])
