@@ -8,6 +8,7 @@ import xarray as xr
 
 import bayesstruct as bs
 
+from bayesstruct.sem.kernels.settings import NOISES
 from bayesstruct.sem.reading.directions import direction_notes
 
 PAIRS = nx.DiGraph([("a", "b"), ("b", "c"), ("d", "c")])
