@@ -48,6 +48,9 @@ from bayesstruct.models.latent_features import (
 from bayesstruct.models.linear_sem import (
     linear_sem as linear_sem,
 )
+from bayesstruct.models.lingam import (
+    lingam as lingam,
+)
 from bayesstruct.models.link_prediction import (
     link_prediction as link_prediction,
 )

@@ -116,6 +116,12 @@ _RECORDS = (
         ("spike_slab", "laplace", "horseshoe"),
     ),
     ModelRecord(
+        "lingam",
+        "directed graphs of continuous columns whose directions are told by noise that is not normal",
+        "sem",
+        ("spike_slab", "laplace", "horseshoe"),
+    ),
+    ModelRecord(
         "network_classifier",
         "a class from discrete features, which a tree joins: averaged class probabilities",
         "classifiers",

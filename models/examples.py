@@ -71,6 +71,7 @@ EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]
     "pairwise_mrf": (lambda rng: _states(rng, states=3), {"potentials": "ordinal"}),
     "bayesian_network": (_numbers, {}),
     "linear_sem": (_numbers, {"noise": "laplace"}),
+    "lingam": (_numbers, {"noise": "laplace"}),
     "network_classifier": (lambda rng: _states(rng, states=3), {"target": "c"}),
     "latent_features": (_numbers, {}),
     "link_prediction": (_links, {}),

@@ -284,6 +284,22 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         _positive("equivalent_sample_size", "Rows that the prior is worth.", 1.0),
         _ROW_COUNTS,
     ),
+    "lingam": (
+        _choice(
+            "noise", "Distribution of the noise.", "mixture", "mixture", "laplace", "student",
+        ),
+        _prior("lingam"),
+        _positive("scale", "Of the weights, in units of the noise."),
+        _choice("graph_prior", "Of graphs.", "uniform", "uniform", "edge", "fair"),
+        _chance("edge_probability", "Of the graph prior edge."),
+        _whole("max_parents", "Maximum number of parents of a column."),
+        Option("required", "pairs", "Arc (from, to) known to be there.", ()),
+        Option("forbidden", "pairs", "Arc (from, to) known to be absent.", ()),
+        Option("tiers", "tiers", "Groups of columns, the earliest first; no arc points back."),
+        Option("interventions", "set", "Which values were set from outside."),
+        _positive("equivalent_sample_size", "Rows that the prior is worth.", 1.0),
+        _ROW_COUNTS,
+    ),
     "network_classifier": (
         Option("target", "text", "Column of the class, which the others predict.", required=True),
         _choice("structure", "A tree joins the features, none does, or hill climbing.", "tan", "tan", "naive", "ghc2"),

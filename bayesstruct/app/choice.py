@@ -57,6 +57,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("grouped_gaussian_graphical", ()),
         ("gaussian_neighbourhoods", ()),
         ("linear_sem", ()),
+        ("lingam", ()),
         ("node_selection_gaussian_graphical", ()),
         ("blockwise_gaussian_graphical", ()),
         ("locally_constant_gaussian_graphical", ()),

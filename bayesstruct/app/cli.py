@@ -314,7 +314,7 @@ def learn(
         bool,
         typer.Option(
             "--effects",
-            help="Report the effect of setting each column on each other one (bayesian_network, linear_sem).",
+            help="Report the effect of setting each column on each other one (bayesian_network, linear_sem, lingam).",
         ),
     ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of a text table.")] = "utf-8",

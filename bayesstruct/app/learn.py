@@ -148,9 +148,9 @@ def _refuse_other_options(options: dict) -> None:
     """Refuse options of tables that the model does not have."""
     model = options["model"]
     kind, names = MODELS[model].table, {option.name for option in OPTIONS[model]}
-    if options.get("effects", False) and model not in ("bayesian_network", "linear_sem"):
+    if options.get("effects", False) and model not in ("bayesian_network", "linear_sem", "lingam"):
         raise InputError(
-            f"{model} has no --effects, since its lines have no direction: use --model bayesian_network or linear_sem, or leave it out"
+            f"{model} has no --effects, since its lines have no direction: use --model bayesian_network, linear_sem or lingam, or leave it out"
         )
     if options.get("effects", False) and options["cov"]:
         raise InputError(

@@ -21,6 +21,7 @@ from bayesstruct.modes.quantities import (
     plain_quantities,
     transposed,
 )
+from bayesstruct.sem.reading.directions import direction_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -237,7 +238,7 @@ def _check_graphs(idata, posterior) -> Check:
         *_left_out(idata, len(posterior.variables)),
         *_divergences(idata),
     ]
-    return Check(rows, _notes(posterior))
+    return Check(rows, [*_notes(posterior), *direction_notes(posterior)])
 
 
 def _block_rows(draws: "xr.Dataset") -> "Iterator[Row]":

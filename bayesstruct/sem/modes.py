@@ -15,6 +15,8 @@ from bayesstruct.sparse.modes import SpikeAndSlabRefusal
 if TYPE_CHECKING:
     from pymc import Model
 
+    from bayesstruct.sem.kernels.chain import SemState
+
 __all__ = ["LinearSemMode", "mean_parameters"]
 
 _SEED, _CLIMBS, _DRAWS = 20170, 5, 1000
@@ -68,7 +70,6 @@ def mean_parameters(rng, points: Points, scores, graph):
     scores : SemScores
     graph : (d, d) array
     """
-    from bayesstruct.sem.kernels.chain import SemState
     from bayesstruct.sem.kernels.proposals import draw_family
     from bayesstruct.sem.steps.arc_chain import ArcState
 
@@ -83,13 +84,14 @@ def mean_parameters(rng, points: Points, scores, graph):
         )
         sets.append(theta)
         weights.append(np.exp(logs - np.nanmax(logs)))
-    total = None
+    total: SemState | None = None
     shares = [np.nan_to_num(w) / np.nansum(w) for w in weights]
     for m in range(_DRAWS):
         arcs = ArcState(np.array(graph, np.int8), [theta[m] for theta in sets])
         state = points.sem_state(arcs)
         total = _added(total, state, np.array([share[m] for share in shares]))
-    best: SemState = total
+    best = total
+    assert best is not None  # there are draws
     return replace(best, dag=np.array(graph, np.int8), local_scale=np.exp(best.local_scale))
 
 

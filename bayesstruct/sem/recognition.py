@@ -94,7 +94,7 @@ class LinearEquations:
     @property
     def names(self) -> dict[type, str]:
         """Names of the parameters, by the type of their Op."""
-        return {kind: rv.name for kind, rv in self.parameters.items()}
+        return {kind: str(rv.name) for kind, rv in self.parameters.items()}
 
     @property
     def missing(self) -> np.ndarray:

@@ -536,6 +536,7 @@ _NUMBERS = (
     "ising_neighbourhoods",
     "bayesian_network",
     "linear_sem",
+    "lingam",
     "latent_features",
     "sparse_factor_analysis",
     "infinite_ica",

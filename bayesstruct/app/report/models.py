@@ -451,6 +451,9 @@ _SLABS = {
 }
 
 
+_SEM_QUESTION = "which columns act on which, and how strongly?"
+
+
 def _linear_sem(o: Options):
     directions = {
         "free": "Each column had a noise variance of its own",
@@ -464,9 +467,18 @@ def _linear_sem(o: Options):
         if o.get("noise") != "gaussian"
         else ""
     )
-    return "which columns act on which, and how strongly?", [
+    return _SEM_QUESTION, _sem_sentences(o, directions[o.get("variances")], told)
+
+
+def _lingam(o: Options):
+    told = f" Noise that is not normal tells directions {o.cite('shimizu2006')}."
+    return _SEM_QUESTION, _sem_sentences(o, "Each column had a noise variance of its own", told)
+
+
+def _sem_sentences(o: Options, variances: str, told: str) -> list[str]:
+    return [
         "Linear structural equations were learned: each column is a linear function of its parents in a directed acyclic graph, with "
-        f"{_NOISES[o.get('noise')]}. {directions[o.get('variances')]}.{told}",
+        f"{_NOISES[o.get('noise')]}. {variances}.{told}",
         f"The prior of the weight of an arc that is there was {_SLABS[o.get('prior')]}, in units of the noise of the child.",
         _graph_prior(o, o.get("graph_prior")),
         _constraints(o),
@@ -540,6 +552,7 @@ _MODELS: dict[str, Callable[[Options], tuple[str, list[str]]]] = {
     "pairwise_mrf": _pairwise_mrf,
     "bayesian_network": _bayesian_network,
     "linear_sem": _linear_sem,
+    "lingam": _lingam,
     "network_classifier": _network_classifier,
     **LATENT_MODELS,
 }

@@ -1,6 +1,6 @@
 """DirectLiNGAM: the order, the graph and the weights of linear structural equations with non-Gaussian noise."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from bayesstruct.data.errors import TableError, column_list, listing, warn
 from bayesstruct.data.table import Table
 from bayesstruct.sem.kernels.effects import total_effects
 from bayesstruct.sem.solvers.causal_order import MEASURES, causal_order
-from bayesstruct.sem.solvers.knowledge import read_knowledge
+from bayesstruct.sem.solvers.knowledge import knowledge_of, read_knowledge
 from bayesstruct.sem.solvers.normality import looks_normal
 from bayesstruct.sem.solvers.pruning import PRUNINGS, ordered_regressions
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = ["DirectLiNGAM", "direct_lingam"]
+    from bayesstruct.networks.kernels.dag_priors import ParentPrior
+
+__all__ = ["DirectLiNGAM", "direct_lingam", "normal_columns"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -215,6 +217,33 @@ def direct_lingam(
         dependence=pd.Series(found.dependence, order),
         evaluations=found.evaluations,
     )
+
+
+def normal_columns(names: Sequence[str], values: np.ndarray, arcs: "ParentPrior") -> list[str]:
+    """Return the columns whose residuals along the order of DirectLiNGAM cannot be told from normal ones.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The d columns.
+    values : (n, d) numpy.ndarray
+        Without missing values.
+    arcs : ParentPrior
+        With what is known of arcs.
+
+    Returns
+    -------
+    list of str
+        Empty where there are not more rows than columns, or columns are linear combinations of others.
+    """
+    names = list(names)
+    if len(values) <= len(names) or dependent_columns(names, values):
+        return []
+    knowledge = knowledge_of(names, arcs)
+    found = causal_order(values, "entropy", knowledge)
+    direct, _ = ordered_regressions(values, found.order, knowledge.allowed, knowledge.required)
+    normal = looks_normal(values - values @ direct.T)
+    return [name for name, own in zip(names, normal, strict=True) if own]
 
 
 def _check(table):

@@ -1,6 +1,6 @@
 """What is known of an order beforehand: paths, arcs and tiers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,13 +9,14 @@ import numpy as np
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.labels import aligned
 from bayesstruct.networks.data.arcs import parent_prior
+from bayesstruct.networks.kernels.dag_priors import ParentPrior
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from numpy.typing import ArrayLike
 
-__all__ = ["Knowledge", "read_knowledge"]
+__all__ = ["Knowledge", "knowledge_of", "read_knowledge"]
 
 _KNOWN = (-1, 0, 1)
 
@@ -70,6 +71,33 @@ def read_knowledge(
     """
     arcs = parent_prior(names, required=required, forbidden=forbidden, tiers=tiers)
     along = parent_prior(names, tiers=tiers).allowed
+    return knowledge_of(names, arcs, along & ~along.T, prior_knowledge)
+
+
+def knowledge_of(
+    names: Sequence[str],
+    arcs: ParentPrior,
+    earlier: np.ndarray | None = None,
+    prior_knowledge: "pd.DataFrame | ArrayLike | None" = None,
+) -> Knowledge:
+    """Return what follows from known arcs, paths and an order.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The d columns.
+    arcs : ParentPrior
+        Which arcs are allowed, and which are required.
+    earlier : (d, d) bool numpy.ndarray, optional
+        Which columns (rows) come before which, by their tiers.
+    prior_knowledge
+        As for :func:`read_knowledge`.
+
+    Raises
+    ------
+    TableError, ValueError
+        As from :func:`read_knowledge`.
+    """
     path, no_path = arcs.required.copy(), ~_closure(arcs.allowed)
     if prior_knowledge is not None:
         known = _matrix(prior_knowledge, names).T
@@ -88,7 +116,7 @@ def read_knowledge(
             f"it follows from what is known that there is a path {cause} -> ... -> {effect}, and that there is "
             "none: look at `prior_knowledge`, `required`, `forbidden` and `tiers` for these columns"
         )
-    before = path | (along & ~along.T)
+    before = path if earlier is None else path | earlier
     return Knowledge(path, no_path, before, arcs.allowed & ~no_path, arcs.required)
 
 

@@ -1,0 +1,77 @@
+"""The model lingam: directions that the noise tells, and what is said where it tells none."""
+
+import networkx as nx
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+
+import bayesstruct as bs
+
+from bayesstruct.sem.kernels.settings import NOISES
+from bayesstruct.sem.reading.directions import direction_notes
+
+PAIRS = nx.DiGraph([("a", "b"), ("b", "c"), ("d", "c")])
+
+
+def table(noise, n=400):
+    return bs.simulate.linear_sem(n, graph=PAIRS, noise=noise, random_seed=3).data
+
+
+def sampled(data, noise):
+    with bs.models.lingam(data, noise=noise):
+        return pm.sample(
+            draws=100, tune=50, chains=2, cores=1, progressbar=False, random_seed=1,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+
+
+def test_normal_columns_are_said_when_the_model_is_built():
+    with pytest.warns(bs.data.TableWarning, match=r"columns 'a', 'b', 'c' and 'd' cannot be told"):
+        bs.models.lingam(table("gaussian"), noise="laplace")
+    bs.models.lingam(table("laplace"), noise="laplace")  # without a warning
+    bs.models.lingam(table("gaussian")[:4])  # too few rows to tell
+
+
+def test_normal_noise_is_refused_with_the_noises_there_are():
+    with pytest.raises(ValueError, match="`noise` must be one of 'mixture', 'laplace', 'student'"):
+        bs.models.lingam(table("laplace"), noise="gaussian")
+
+
+@pytest.mark.chain
+@pytest.mark.filterwarnings("ignore")
+def test_directions_are_told_by_laplace_noise_and_not_by_normal_noise():
+    probability = {}
+    for noise in ("laplace", "gaussian"):
+        idata = sampled(table(noise), "laplace")
+        arc = idata.posterior["arc"].mean(("chain", "draw"))
+        probability[noise] = [float(arc.sel(ordered_pair=f"{a} -> {b}")) for a, b in PAIRS.edges]
+        (note,) = bs.check(idata).notes
+        assert note.startswith("Of 3 pairs of columns with an edge")
+        if noise == "laplace":
+            assert "3 have a direction" in note and "leaves the others open" not in note
+    assert min(probability["laplace"]) > 0.95
+    # Equivalent graphs of these three arcs differ in the first one.
+    assert probability["gaussian"][0] < 0.95
+
+
+def test_note_counts_pairs_with_an_edge_and_sure_directions():
+    idata = MadeUp([[0, 1, 0, 0.6], [0, 0, 0.1, 0], [0, 0.05, 0, 0.5], [0.4, 0, 0.48, 0]])
+    (note,) = direction_notes(idata)
+    # a - b: sure. a - d: .6 and .4. b - c: probability .15. c - d: .5 and .48.
+    assert note.startswith("Of 3 pairs of columns with an edge (probability above 0.5), 1 have")
+    assert "leaves the others open" in note
+    (note,) = direction_notes(MadeUp([[0, 1, 0, 0.96], [0] * 4, [0] * 4, [0] * 4]))
+    assert note.startswith("Of 2 pairs") and "2 have" in note and "open" not in note
+    assert direction_notes(MadeUp(np.zeros((4, 4)))) == []
+
+
+class MadeUp:
+    """Draws whose arcs have these probabilities, with the record of Laplace noise."""
+
+    def __init__(self, probabilities):
+        arcs = np.asarray(probabilities, float)
+        grid = (np.arange(200) + 0.5) / 200
+        dag = (grid[:, None, None] < arcs).astype("int8")[None]
+        self.draws = xr.Dataset({"dag": (("chain", "draw", "node", "node_"), dag)})
+        self.constants = xr.Dataset({"noise_kind": NOISES.index("laplace")})
