@@ -14,6 +14,7 @@ from pytensor.tensor.random.basic import DirichletRV
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import NotRecognized, is_op, parameters
+from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.priors.dag import DAGRV
 from bayesstruct.networks.priors.gaussian_network import InterceptsRV, arc_index
 from bayesstruct.networks.recognition.network import dependents
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from pymc import Model
     from pytensor.tensor import TensorVariable
 
-__all__ = ["PARAMETERS", "TABLES", "LinearEquations", "equations_of"]
+__all__ = ["PARAMETERS", "TABLES", "LinearEquations", "equations_of", "sem_problem"]
 
 #: Ops of parameters that are drawn together with the graph.
 PARAMETERS = (
@@ -93,7 +94,7 @@ class LinearEquations:
     @property
     def names(self) -> dict[type, str]:
         """Names of the parameters, by the type of their Op."""
-        return {kind: rv.name for kind, rv in self.parameters.items()}
+        return {kind: str(rv.name) for kind, rv in self.parameters.items()}
 
     @property
     def missing(self) -> np.ndarray:
@@ -142,6 +143,20 @@ def equations_of(model: "Model", dag: "TensorVariable") -> LinearEquations:
             raise NotRecognized(f"{others[0].name!r} depends on {rv.name!r}")
     values = _Values(model, dag, rows, found)
     return LinearEquations(dag, rows, found, values.settings(), *values.constants())
+
+
+def sem_problem(equations: LinearEquations) -> NetworkProblem:
+    """Names, approximate local scores and prior of equations with a complete table."""
+    from bayesstruct.sem.kernels.scores import SemScores
+
+    op, free = equations.dag.owner.op, equations.free
+    scores = SemScores(
+        equations.table,
+        equations.settings,
+        interventions=None if free.all() else ~free,
+        relative=equations.relative,
+    )
+    return NetworkProblem(tuple(map(str, op.names)), scores, op.prior, op.order)
 
 
 def _parameters(model, rows):

@@ -39,6 +39,7 @@ RESULTS = {
     "full": ("Markov random fields", "edge_table"),
     "network": ("Bayesian networks", "arc_table"),
     "network_bdeu": ("Bayesian networks", "arc_table"),
+    "linear_sem": ("Bayesian networks", "arc_table"),
     "features": ("latent features with loadings", "feature_table"),
     "links": ("latent features of linked objects", "link_probabilities"),
     "factorization": ("latent features of linked objects", "link_probabilities"),

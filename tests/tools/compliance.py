@@ -218,6 +218,10 @@ CASES = {
         "bayesian_network", codes(missing=4), {"score": "bdeu"}, _arcs, True,
     ),
     "network_bic": ("bayesian_network", numbers(), {"score": "gaussian"}, _arcs, True),
+    "linear_sem": ("linear_sem", numbers(), {"noise": "laplace"}, _arcs, True),
+    "linear_sem_gaps": (
+        "linear_sem", numbers(missing=4), {"noise": "mixture", "variances": "equal"}, _arcs, False,
+    ),
     "features": ("latent_features", numbers(missing=3), {}, _features, False),
     "features_slice": ("latent_features", numbers(n=20), {"sampler": "slice"}, _features, False),
     "features_accelerated": (

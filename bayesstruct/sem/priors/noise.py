@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytensor.tensor as pt
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
@@ -48,6 +47,8 @@ class NoiseLaw:
 
     def log_density(self, e: "TensorVariable", shape: "TensorVariable") -> "TensorVariable":
         """Log density of noise (..., n, d) with shape parameters (..., d, k)."""
+        import pytensor.tensor as pt
+
         if self.name == "gaussian":
             return -0.5 * (e**2 + _LOG_2PI)
         if self.name == "laplace":

@@ -82,7 +82,7 @@ class SemRows:
         from bayesstruct.sem.kernels.missing_cells import draw_latent, noise_of_rows, normal_cells
 
         *params, shape = self.params
-        draws, d = params[0].shape
+        draws = len(params[0])
         missing, free = np.tile(np.isnan(row), (draws, 1)), np.tile(free, (draws, 1))
         z, means, deviations = self._start(rng, row, missing, free), [], []
         for _ in range(_SWEEPS):

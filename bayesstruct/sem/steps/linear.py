@@ -7,7 +7,6 @@ from pymc.step_methods.state import dataclass_state
 
 from bayesstruct.core.gibbs import GibbsStep, register_step
 from bayesstruct.core.recognition import check_drawn, is_claimed, is_op, only_one, refusals
-from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.recognition.network import GRAPHS
 from bayesstruct.networks.steps.complete import NetworkMCMC
 from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
@@ -24,7 +23,7 @@ from bayesstruct.sem.priors.parameters import (
     NoiseScalesRV,
 )
 from bayesstruct.sem.priors.rows import STEP
-from bayesstruct.sem.recognition import equations_of
+from bayesstruct.sem.recognition import equations_of, sem_problem
 from bayesstruct.sem.steps.arc_chain import ArcState, climb, fill_parameters, sweep
 from bayesstruct.sem.steps.families import Families, Shared
 from bayesstruct.sem.steps.points import Points
@@ -58,18 +57,9 @@ class _Complete:
 
     def __init__(self, equations, candidates):
         from bayesstruct.sem.kernels.chain import SemChain
-        from bayesstruct.sem.kernels.scores import SemScores
 
-        op, settings = equations.dag.owner.op, equations.settings
-        free = equations.free
-        scores = SemScores(
-            equations.table,
-            settings,
-            interventions=None if free.all() else ~free,
-            relative=equations.relative,
-        )
-        problem = NetworkProblem(tuple(map(str, op.names)), scores, op.prior, op.order)
-        self.points, self.chain = Points(equations), SemChain(problem, candidates=candidates)
+        self.points = Points(equations)
+        self.chain = SemChain(sem_problem(equations), candidates=candidates)
 
     def start(self, rng, point):
         """Put the end of a short search into a point, unless it has a graph."""

@@ -1,0 +1,111 @@
+"""Best graph of linear structural equations, and the means of their parameters given it."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesstruct.core.modes import Mode, ModeSolver, register_mode
+from bayesstruct.core.recognition import NotRecognized, is_op
+from bayesstruct.networks.priors.dag import DAGRV
+from bayesstruct.sem.recognition import LinearEquations, equations_of, sem_problem
+from bayesstruct.sem.steps.points import Points
+from bayesstruct.sparse.modes import SpikeAndSlabRefusal
+
+if TYPE_CHECKING:
+    from pymc import Model
+
+    from bayesstruct.sem.kernels.chain import SemState
+
+__all__ = ["LinearSemMode", "mean_parameters"]
+
+_SEED, _CLIMBS, _DRAWS = 20170, 5, 1000
+
+
+@register_mode(after=SpikeAndSlabRefusal)
+class LinearSemMode(ModeSolver):
+    """Best graph of linear structural equations.
+
+    The graph of the greatest *approximate* posterior probability that a search over orders with restarts finds: evidences of
+    normal noise with normal weights are exact, others are Laplace approximations, so that another graph of nearly the same
+    probability may be better. With it the means of the parameters given that graph, by importance sampling (geometric means of
+    the local scales of a horseshoe); with equal or known variances given the best common scale.
+    """
+
+    def recognise(self, model):
+        """Return the equations, or None; raise if values are missing."""
+        graphs = [rv for rv in model.free_RVs if is_op(rv, DAGRV)]
+        if len(graphs) != 1:
+            return None
+        try:
+            equations = equations_of(model, graphs[0])
+        except NotRecognized:
+            return None
+        if equations.missing.any():
+            raise ValueError(
+                f"values of {equations.rows.name!r} are missing, with which no search finds the best graph of linear "
+                "structural equations: drop their rows, or sample (pm.sample()) and read bs.map_graph(idata)"
+            )
+        return equations
+
+    def solve(self, model: "Model", part: LinearEquations, tol: float, max_rounds: int) -> Mode:
+        """Search."""
+        from bayesstruct.networks.solvers.parent_search import best_network
+        from bayesstruct.sem.kernels.references import at_reference
+
+        problem, rng = at_reference(sem_problem(part)), np.random.default_rng(_SEED)
+        graph = best_network(problem, rng, climbs=_CLIMBS)
+        point, points = dict(model.initial_point()), Points(part)
+        points.write(mean_parameters(rng, points, problem.score, graph), point)
+        return Mode(point)
+
+
+def mean_parameters(rng, points: Points, scores, graph):
+    """Means of the parameters given a graph, as the state of a chain.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    points : Points
+    scores : SemScores
+    graph : (d, d) array
+    """
+    from bayesstruct.sem.kernels.proposals import draw_family
+    from bayesstruct.sem.steps.arc_chain import ArcState
+
+    sets, weights = [], []
+    given = {"tau": 0.0, "shape": scores.shape}
+    for i in range(scores.d):
+        family = scores.family(i, np.flatnonzero(graph[:, i]))
+        given["tau"] = scores.log_scale + scores.log_relative[i]
+        options = given | {"m": _DRAWS}
+        theta, logs = draw_family(
+            rng, family.y, family.design, family.fit, scores.settings, **options
+        )
+        sets.append(theta)
+        weights.append(np.exp(logs - np.nanmax(logs)))
+    total: SemState | None = None
+    shares = [np.nan_to_num(w) / np.nansum(w) for w in weights]
+    for m in range(_DRAWS):
+        arcs = ArcState(np.array(graph, np.int8), [theta[m] for theta in sets])
+        state = points.sem_state(arcs)
+        total = _added(total, state, np.array([share[m] for share in shares]))
+    best = total
+    assert best is not None  # there are draws
+    return replace(best, dag=np.array(graph, np.int8), local_scale=np.exp(best.local_scale))
+
+
+def _added(total, state, share):
+    """Add the parameters of a state times the share of each column; local scales as logarithms."""
+    own = replace(
+        state,
+        intercept=share * state.intercept,
+        weight=share * state.weight,
+        noise_scale=share * state.noise_scale,
+        shape=share[:, None] * state.shape,
+        local_scale=share * np.log(state.local_scale),
+    )
+    if total is None:
+        return own
+    names = "intercept", "weight", "noise_scale", "shape", "local_scale"
+    return replace(own, **{name: getattr(total, name) + getattr(own, name) for name in names})
