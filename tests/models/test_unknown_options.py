@@ -20,7 +20,11 @@ TABLE = pd.DataFrame(np.random.default_rng(1).normal(size=(20, 3)), columns=list
             "^gaussian_graphical has no option 'group'; grouped_gaussian_graphical, ising, pairwise_mrf have it$",
         ),
         ("gaussian_graphical", "edge_probabilities", "did you mean 'edge_probability'"),
-        ("latent_features", "interventions", "'interventions'; bayesian_network, linear_sem have it$"),
+        (
+            "latent_features",
+            "interventions",
+            "'interventions'; bayesian_network, linear_sem have it$",
+        ),
         ("ising", "zzz", "no option 'zzz'; it has .*likelihood"),
         ("dp_glm", "cov", "gaussian_graphical, .*bayesian_network have it$"),
     ],
