@@ -979,6 +979,21 @@ FAULTS = [
         "if varies[i] and varies[j]:",
         "modes/test_predict.py",
     ),
+    # sem
+    Fault(
+        "sem: graphs accepted by their scores, whatever the parameters weigh",
+        "bayesstruct/sem/kernels/chain.py",
+        "return _log_mean(then) - new.score - _log_mean(now) + old.score",
+        "return 0.0 * _log_mean(then)",
+        "sem/kernels/test_chain.py",
+    ),
+    Fault(
+        "sem: the log scale has the density of the scale",
+        "bayesstruct/sem/kernels/fits.py",
+        "out -= (2.0 * settings.shape + p - 1) * tau",
+        "out -= (2.0 * settings.shape + p) * tau",
+        "sem/kernels/test_fits.py",
+    ),
     # networks
     Fault(
         "bge: the weight of the prior mean off by one row",

@@ -18,7 +18,6 @@ from bayesstruct.networks.kernels.scores.base import Score, finite_numbers
 from bayesstruct.sem.kernels.errors import shape_size, start_shape
 from bayesstruct.sem.kernels.fits import (
     FamilyFit,
-    family_design,
     fit_family,
     is_exact,
     parameter_count,
@@ -114,6 +113,7 @@ class SemScores(Score):
         self.log_relative = 0.5 * np.log(self.relative)
         self.shape = start_shape(settings) if shape is None else np.asarray(shape, np.float64)
         self.interventions = interventions
+        self._columns = [np.ascontiguousarray(self.table[kept].T) for kept in self._kept]
         self._known: dict = {}
         self._families: OrderedDict = OrderedDict()
 
@@ -172,8 +172,10 @@ class SemScores(Score):
         return BGe(z, interventions=self.interventions).families(prior)
 
     def _design(self, child, parents):
-        kept = self._kept[self._group[child]]
-        return family_design(self.table, child, parents, None if kept.all() else kept)
+        columns = self._columns[self._group[child]]
+        design = np.ones((len(parents) + 1, columns.shape[1]))
+        design[1:] = columns[list(parents)]
+        return columns[child], design
 
     def _fit(self, child, y, design, start):
         return fit_family(

@@ -46,7 +46,7 @@ def test_equal_variances_have_the_evidence_of_a_sum_over_a_grid_of_scales():
     posterior = bs.exact.linear_sem(table, variances="equal", draws=3200)
     settings = sem_settings(3, noise="gaussian", variances="equal")
     z = np.array(table - table.mean())
-    z /= np.sqrt(np.mean(z.std(0) ** 2))
+    z /= np.sqrt(np.mean(z.std(0, ddof=1) ** 2))
     taus = np.linspace(-2.5, 2.0, 400)
     logs = np.zeros((len(posterior.graphs), len(taus)))
     for g, graph in enumerate(posterior.graphs):
