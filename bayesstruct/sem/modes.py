@@ -50,11 +50,12 @@ class LinearSemMode(ModeSolver):
 
     def solve(self, model: "Model", part: LinearEquations, tol: float, max_rounds: int) -> Mode:
         """Search."""
-        from bayesstruct.networks.solvers.parent_search import best_network
+        from bayesstruct.networks.kernels.order_search import best_graph
+        from bayesstruct.sem.kernels.candidates import sem_tables
         from bayesstruct.sem.kernels.references import at_reference
 
         problem, rng = at_reference(sem_problem(part)), np.random.default_rng(_SEED)
-        graph = best_network(problem, rng, climbs=_CLIMBS)
+        graph = best_graph(sem_tables(problem), rng, climbs=_CLIMBS * problem.d)[0]
         point, points = dict(model.initial_point()), Points(part)
         points.write(mean_parameters(rng, points, problem.score, graph), point)
         return Mode(point)

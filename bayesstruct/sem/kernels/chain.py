@@ -31,7 +31,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.networks.solvers.parent_search import ALL_PARENTS, search_tables
+from bayesstruct.networks.kernels.parent_tables import ROWS
+from bayesstruct.networks.solvers.parent_search import ALL_PARENTS
+from bayesstruct.sem.kernels.candidates import sem_tables
 from bayesstruct.sem.kernels.errors import mixture_weights, shape_size
 from bayesstruct.sem.kernels.fits import log_joint, move_coordinates, parameter_count
 from bayesstruct.sem.kernels.proposals import log_weight, random_numbers, weigh
@@ -99,7 +101,7 @@ class SemChain:
         Its score is a :class:`bayesstruct.sem.kernels.scores.SemScores`.
     candidates : int, optional
         Candidate parents of each column to begin with, as in
-        :func:`bayesstruct.networks.solvers.parent_search.search_tables`.
+        :func:`bayesstruct.sem.kernels.candidates.sem_tables`.
     draws : int
         Sets of parameters that a column whose parents change is given.
 
@@ -128,8 +130,8 @@ class SemChain:
         self.problem, self.scores, self.draws = problem, problem.score, int(draws)
         self.settings, self.d = self.scores.settings, problem.d
         self.shared = self.settings.variances != FREE
-        self.tables = search_tables(problem, size=candidates)
-        self.moves = graph_moves(problem, self.tables, candidates)
+        self.tables = sem_tables(problem, candidates)
+        self.moves = graph_moves(problem, self.tables)
 
     # --- states and parameters ---------------------------------------------------------------
 
@@ -385,15 +387,14 @@ class SemChain:
         return log_shared_prior(self.settings, tau, shape)
 
 
-def graph_moves(problem, tables, candidates) -> "list[Callable]":
+def graph_moves(problem, tables) -> "list[Callable]":
     """Return the reversible kernels of a sweep: each takes a generator and a graph, and returns a graph.
 
     Parameters
     ----------
     problem : NetworkProblem
     tables : ParentTables
-    candidates : int or None
-        None adds independent draws where there are few columns.
+        If they hold all sets, independent draws are among the kernels.
 
     Notes
     -----
@@ -421,7 +422,7 @@ def graph_moves(problem, tables, candidates) -> "list[Callable]":
     out += [of(structure, Changes(0, 1)) for _ in range(d)]
     out += [of(structure, Changes(21, 0)) for _ in range(d)]
     out += [of(structure, Changes(0, 0, 2)) for _ in range(d)]
-    if candidates is None and d <= ALL_PARENTS:
+    if (tables.layout[:, ROWS] == 1).all() and d <= ALL_PARENTS:  # all sets are in the tables
         draws = IndependentDraws(problem)
         out += [lambda rng, graph: draws(rng)] * 2
     return out

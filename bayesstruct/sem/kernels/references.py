@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.networks.solvers.parent_search import best_network
+from bayesstruct.sem.kernels.candidates import sem_tables
 from bayesstruct.sem.kernels.errors import (
     BASE,
     LOCATIONS,
@@ -100,7 +100,10 @@ def reference(scores: "SemScores", graph: np.ndarray) -> tuple[float, np.ndarray
 
 
 def _good_graph(problem):
-    return best_network(problem, np.random.default_rng(_SEED), climbs=_CLIMBS)
+    from bayesstruct.networks.kernels.order_search import best_graph
+
+    rng = np.random.default_rng(_SEED)
+    return best_graph(sem_tables(problem), rng, climbs=_CLIMBS * problem.d)[0]
 
 
 def _least_log_scale(scores):

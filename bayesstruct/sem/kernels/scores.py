@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from bayesstruct.networks.kernels.dag_priors import ParentPrior
-    from bayesstruct.networks.kernels.gaussian_parents import GaussianFamilies
 
 __all__ = ["Family", "SemScores"]
 
@@ -152,24 +150,6 @@ class SemScores(Score):
         if len(self._families) > _FAMILIES:
             self._families.popitem(last=False)
         return found
-
-    def families(self, prior: "ParentPrior") -> "GaussianFamilies":
-        """Return the scores of normal noise for searches of good graphs that need no candidates.
-
-        Parameters
-        ----------
-        prior : bayesstruct.networks.kernels.dag_priors.ParentPrior
-
-        Returns
-        -------
-        bayesstruct.networks.kernels.gaussian_parents.GaussianFamilies
-        """
-        from bayesstruct.networks.kernels.scores.gaussian import BGe
-
-        z = self.table - self.table.mean(0)
-        spread = z.std(0)
-        z = z / np.where(spread > 0.0, spread, 1.0)
-        return BGe(z, interventions=self.interventions).families(prior)
 
     def _design(self, child, parents):
         columns = self._columns[self._group[child]]
