@@ -498,7 +498,7 @@ register_summary(
     _MIXED,
     is_mixed,
     arc_table,
-    ("do", "coefficients", *DAG_READERS),
+    ("do", "coefficients", "independence_check", *DAG_READERS),
     before="Bayesian networks",
 )
 register_figure(plot_graph, "Bayesian networks", _MIXED)
