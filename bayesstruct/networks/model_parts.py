@@ -104,14 +104,14 @@ def max_parents_of(table: Table | StateTable, max_parents: int | None) -> int | 
     return fitting[-1]
 
 
-def record_arcs(dag: "TensorVariable") -> None:
-    """Record the columns that arcs join, and their prior probabilities."""
+def record_arcs(dag: "TensorVariable", *, identified: bool = False) -> None:
+    """Record the columns that arcs join, their prior probabilities, and whether equivalent graphs are told apart."""
     op = dag.owner.op
     source, target = arc_index(op.prior.d)
     implied = implied_arc_probability(op.prior, order=op.order)
     ArcEnds.in_model(source, target).record()
     ArcPrior(implied[source, target], independent=0).record()
-    Acyclic(1).record()
+    Acyclic(1, identified=1 if identified else None).record()
 
 
 def record_missing(table: Table | StateTable) -> Mask:

@@ -138,8 +138,8 @@ class MixedChain:
         if not self._accepts(sum(weight) - sum(self.weight[i] for i in columns)):
             return 0.0
         self.graph[:] = new
-        for i, *own in zip(columns, fits, theta, weight, strict=True):
-            self.fits[i], self.theta[i], self.weight[i] = own
+        for k, i in enumerate(columns):
+            self.fits[i], self.theta[i], self.weight[i] = fits[k], theta[k], weight[k]
         return 1.0
 
     def refresh(self) -> None:
