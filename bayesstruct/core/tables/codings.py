@@ -1,7 +1,7 @@
 """How the table of a model was read, as a result records it."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -108,7 +108,16 @@ class StateLevels(Recorded):
         return StateCoding.from_labels(names, constants["state"].values.tolist(), node)
 
 
-def record_levels(table: "StateTable | StateCoding") -> None:
+class _Levels(Protocol):
+    """Labels of the states of named columns; none for a column of numbers."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def levels(self) -> tuple[tuple, ...]: ...
+
+
+def record_levels(table: _Levels) -> None:
     """Record the states of each column."""
     import pymc as pm
 

@@ -112,7 +112,7 @@ def node_handles(ax: "Axes", groups: Mapping[str, str], rings: bool) -> list:
     return handles
 
 
-DASHES: tuple[float, tuple[float, float]] = (0.0, (2.5, 1.5))
+DASHES = (0, (2.5, 1.5))
 
 
 def _line(label: str, **style):

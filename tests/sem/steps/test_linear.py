@@ -162,7 +162,7 @@ def test_chains_start_apart_run_and_are_read_after_netcdf(tmp_path):
     with xr.open_datatree(tmp_path / "result.nc", engine="h5netcdf") as stored:
         same = stored.load()
     arcs = bs.arc_table(same)
-    assert "distribution of its noise" in arcs.attrs["notes"][0]
+    assert "form of its distributions" in arcs.attrs["notes"][0]
     effect = bs.do(same, {"x0": 1.0}, random_seed=1)
     posterior = same["posterior"].to_dataset()
     d, scale, location = 3, x.std(axis=0, ddof=1), x.mean(axis=0)
