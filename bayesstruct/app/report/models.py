@@ -462,7 +462,7 @@ def _linear_sem(o: Options):
     size = float(o.get("equivalent_sample_size", 1.0))
     width = float(o.get("scale") or (size + 1.0) ** 0.5 / size)
     return "which columns act on which, and how strongly?", [
-        "Linear structural equations were learned: each column is a linear function of its parents in a directed acyclic graph, with "
+        "Linear structural equations were learned: each column follows a linear regression on its parents in a directed acyclic graph, with "
         f"{_NOISES[o.get('noise')]}. {directions[o.get('variances')]}.{told}",
         f"The prior of the weight of an arc that is there was {_SLABS[o.get('prior')]}, with scale {width:.3g} in units of the noise of the child; "
         f"means and scales had the priors of the score BGe {o.cite('geiger')}, worth {size:g} row{'s' * (size != 1)}.",
