@@ -447,13 +447,12 @@ _SLABS = {
 
 
 def _linear_sem(o: Options):
-    directions = {
-        "free": "Each column had a noise variance of its own",
-        "equal": "The noise of all columns had the same variance, which tells directions "
-        + o.cite("peters2014"),
-        "known": "The noise variances were known up to a factor, which tells directions "
-        + o.cite("loh2014"),
-    }
+    variances = o.get("variances")
+    directions = "Each column had a noise variance of its own"
+    if variances == "equal":
+        directions = f"The noise of all columns had the same variance, which tells directions {o.cite('peters2014')}"
+    elif variances == "known":
+        directions = f"The noise variances were known up to a factor, which tells directions {o.cite('loh2014')}"
     told = (
         f" Noise that is not normal tells directions {o.cite('shimizu2006')}."
         if o.get("noise") != "gaussian"
@@ -463,7 +462,7 @@ def _linear_sem(o: Options):
     width = float(o.get("scale") or (size + 1.0) ** 0.5 / size)
     return "which columns act on which, and how strongly?", [
         "Linear structural equations were learned: each column follows a linear regression on its parents in a directed acyclic graph, with "
-        f"{_NOISES[o.get('noise')]}. {directions[o.get('variances')]}.{told}",
+        f"{_NOISES[o.get('noise')]}. {directions}.{told}",
         f"The prior of the weight of an arc that is there was {_SLABS[o.get('prior')]}, with scale {width:.3g} in units of the noise of the child; "
         f"means and scales had the priors of the score BGe {o.cite('geiger')}, worth {size:g} row{'s' * (size != 1)}.",
         _graph_prior(o, o.get("graph_prior")),
