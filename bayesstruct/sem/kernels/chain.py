@@ -44,7 +44,7 @@ from bayesstruct.sem.kernels.references import (
 from bayesstruct.sem.kernels.settings import FREE, HORSESHOE, MIXTURE, STUDENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from bayesstruct.networks.exact.problem import NetworkProblem
     from bayesstruct.sem.kernels.scores import Family
@@ -100,6 +100,8 @@ class SemChain:
     candidates : int, optional
         Candidate parents of each column to begin with, as in
         :func:`bayesstruct.networks.solvers.parent_search.search_tables`.
+    graphs : sequence of (d, d) arrays, optional
+        Good graphs whose parents are the first candidates, as in the same function.
     draws : int
         Sets of parameters that a column whose parents change is given.
 
@@ -122,13 +124,18 @@ class SemChain:
     """
 
     def __init__(
-        self, problem: "NetworkProblem", *, candidates: int | None = None, draws: int = _DRAWS
+        self,
+        problem: "NetworkProblem",
+        *,
+        candidates: int | None = None,
+        graphs: "Sequence[np.ndarray] | None" = None,
+        draws: int = _DRAWS,
     ):
         problem = at_reference(problem)
         self.problem, self.scores, self.draws = problem, problem.score, int(draws)
         self.settings, self.d = self.scores.settings, problem.d
         self.shared = self.settings.variances != FREE
-        self.tables = search_tables(problem, size=candidates)
+        self.tables = search_tables(problem, size=candidates, graphs=graphs)
         self.moves = graph_moves(problem, self.tables, candidates)
 
     # --- states and parameters ---------------------------------------------------------------

@@ -38,6 +38,11 @@ _OWN = (
     NoiseDegreesRV,
     MissingNumbersRV,
 )
+_EVERY_SET = 14  # columns up to which all parent sets are tabulated
+_GRAPHS_SEARCHED, _CANDIDATES = (
+    4,
+    5,
+)  # graphs of DirectLiNGAM, and candidates that each column has at least
 _BEGIN = 20  # sweeps until what columns share is near where it will be
 _SUPPORTED = (
     "Supported are one observed LinearSem with ArcSlabs, Intercepts and NoiseScales or a CommonNoiseScale of a DAG "
@@ -158,7 +163,8 @@ class LinearSemMCMC(GibbsStep):
     Parameters
     ----------
     candidates : int, optional
-        Candidate parents of each column to begin with; 7 beyond 14 columns. Graphs whose parent sets have more than one
+        Candidate parents of each column to begin with; 7 beyond 14 columns. With noise that is not normal these are at least 5, the
+        parents in graphs of DirectLiNGAM of the table and of bootstrapped tables first. Graphs whose parent sets have more than one
         parent outside the candidates are not visited. Not used if values are missing.
 
     Raises
