@@ -8,6 +8,7 @@ from bayesstruct.core.readers import register_summary, variables
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, blocks
 from bayesstruct.graphs.posteriors.base import GraphPosterior
 from bayesstruct.graphs.posteriors.reading import is_acyclic, read_arcs
+from bayesstruct.graphs.records import Acyclic
 from bayesstruct.graphs.summaries import bound_note, interval_probability, most_probable_first
 from bayesstruct.graphs.tables.edges import NODE_READERS
 from bayesstruct.graphs.tables.limits import known_limits, limit_note
@@ -18,16 +19,20 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-__all__ = ["arc_table"]
+__all__ = ["arc_table", "direction_note"]
 
 _DEPENDENCY = (
     "This is a dependency network: each row is a statement of one regression, not of a joint "
     "posterior over graphs."
 )
-_EQUIVALENCE = (
+EQUIVALENCE = (
     "Data without interventions do not distinguish Markov equivalent graphs: the direction of an arc "
     "that these reverse depends on the prior alone. The probabilities of both directions add up to "
     "that of the adjacency."
+)
+IDENTIFIED = (
+    "This model tells Markov equivalent graphs apart by the form of its distributions, such as noise that is not "
+    "normal or has equal variances: directions are as certain as that assumption is right."
 )
 
 
@@ -117,7 +122,7 @@ def arc_table(
 
 
 def _notes(posterior: ArcPosterior, bounds: list[int]) -> list[str]:
-    notes = [_EQUIVALENCE if posterior.acyclic else _DEPENDENCY]
+    notes = [direction_note(posterior) if posterior.acyclic else _DEPENDENCY]
     notes += units_note(posterior)
     notes += bound_note(bounds)
     if fixed := int(posterior.fixed.sum()):
@@ -126,6 +131,11 @@ def _notes(posterior: ArcPosterior, bounds: list[int]) -> list[str]:
             "data could not change their odds."
         )
     return notes
+
+
+def direction_note(posterior: ArcPosterior) -> str:
+    """Say what the directions of the arcs of acyclic graphs depend on."""
+    return IDENTIFIED if Acyclic.read(posterior.constants).identified else EQUIVALENCE
 
 
 def _weight_summary(posterior: ArcPosterior, ci_prob: float) -> dict[str, np.ndarray]:
