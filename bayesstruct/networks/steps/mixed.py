@@ -138,8 +138,8 @@ class MixedChain:
         if not self._accepts(sum(weight) - sum(self.weight[i] for i in columns)):
             return 0.0
         self.graph[:] = new
-        for i, *own in zip(columns, fits, theta, weight, strict=True):
-            self.fits[i], self.theta[i], self.weight[i] = own
+        for a, i in enumerate(columns.tolist()):
+            self.fits[i], self.theta[i], self.weight[i] = fits[a], theta[a], weight[a]
         return 1.0
 
     def refresh(self) -> None:
