@@ -1,11 +1,17 @@
 """Sums over the arcs of a structure, as terms of the log density of a model."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pytensor.tensor as pt
 
 from pytensor.graph.basic import Apply
 
 from bayesstruct.core.ops import InterpretedOp
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from pytensor.tensor import TensorVariable
 
 __all__ = ["ArcSum", "arc_sum"]
 
@@ -34,7 +40,7 @@ class ArcSum(InterpretedOp):
         return [[False], [False]]
 
 
-def arc_sum(dag, weights):
+def arc_sum(dag: "TensorVariable", weights: "ArrayLike") -> "TensorVariable":
     """Return the sum of the weights of the arcs of a graph, a term of a log density.
 
     Parameters
@@ -43,4 +49,5 @@ def arc_sum(dag, weights):
         (d, d), 1 at (parent, child).
     weights : (d, d) array_like of float
     """
-    return ArcSum()(dag, pt.constant(np.asarray(weights, float)))
+    total: Any = ArcSum()(dag, pt.constant(np.asarray(weights, float)))
+    return total

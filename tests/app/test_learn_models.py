@@ -85,6 +85,18 @@ def test_the_model_is_that_of_python(name, tmp_path, monkeypatch):
     assert_same_model(build(job), right)
 
 
+@pytest.mark.chain
+def test_a_prior_for_many_columns_is_named(tmp_path, monkeypatch):
+    pd.DataFrame(np.random.default_rng(3).normal(size=(9, 150))).add_prefix("g").to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    words = [tmp_path / "t.csv", "--model", "gaussian_graphical"]
+    named = "--prior pseudo_likelihood --edge-probability 0.013 draws the graph alone"
+    for prior, number in ((["--prior=laplace"], 0), ([], 1)):
+        notes = job_of([*words, *prior], tmp_path / f"out{number}", monkeypatch).options["notes"]
+        assert sum(named in note for note in notes) == number
+
+
 N = 60
 RNG = np.random.default_rng(2)
 NUMBERS = pd.DataFrame(RNG.normal(size=(N, 4)), columns=[*"abcd"]).round(6)

@@ -25,13 +25,13 @@ from bayesstruct.app import report
 from bayesstruct.app.folder import Job
 from bayesstruct.app.report.effects import EFFECTS
 from bayesstruct.app.report.fit import _table_of, check_fit
-from bayesstruct.app.report.graphs import BLOCKS, DIFFERENCES, EDGES, found_graph
+from bayesstruct.app.report.graphs import ARCS, BLOCKS, DIFFERENCES, EDGES, found_graph
 from bayesstruct.app.report.latent import BEHAVIOURS
 from bayesstruct.app.report.methods import missing_values
 from bayesstruct.app.report.models import describe
 from bayesstruct.app.report.page import command
 from bayesstruct.app.report.papers import PAPERS, cited
-from bayesstruct.app.report.parts import Finding, Result, unsure, with_evidence
+from bayesstruct.app.report.parts import Finding, Result, findings, unsure, with_evidence
 from bayesstruct.app.report.text import (
     Bullets,
     Code,
@@ -46,8 +46,9 @@ from bayesstruct.app.report.text import (
 )
 from bayesstruct.app.result_files import RESULTS
 from bayesstruct.app.values import split_names
+from bayesstruct.graphs.mixing import indicator_ess
 from bayesstruct.models.catalogue import MODELS
-from bayesstruct.modes.check import Check, check
+from bayesstruct.modes.check import Check, check, check_and_read
 
 NAMES = [
     "a|b",
@@ -73,6 +74,28 @@ def result_of(job, idata, model=None):
 
 def undiagnosed(job, idata):
     return Result(idata, job, None, Check())
+
+
+@pytest.mark.parametrize("module", ["edges", "arcs"])
+def test_diagnostics_of_lines_are_computed_once(module, monkeypatch):
+    called = []
+
+    def noted(indicators):
+        called.append(indicators.shape)
+        return indicator_ess(indicators)
+
+    monkeypatch.setattr(f"bayesstruct.graphs.posteriors.{module}.indicator_ess", noted)
+    idata = (
+        bernoulli_posterior([0.5, 0.2, 0.9])
+        if module == "edges"
+        else dag_posterior(random_dags(np.random.default_rng(0), 80, 3).reshape(2, 40, 3, 3))
+    )
+    job = job_of("gaussian_graphical", np.zeros((3, 3)))
+    result = Result(idata, job, None, *check_and_read(idata))
+    assert result.graph is result.checked
+    found = [finding.part.file for finding in findings(result, (EDGES, ARCS))]
+    assert found == [f"{module}.csv"]
+    assert len(called) == 1
 
 
 class Reader(HTMLParser):

@@ -185,6 +185,7 @@ def test_other_readers_say_what_they_do_not_read(result):
     for reader in (lambda r: bs.predict(r, people()), bs.predictability):
         with pytest.raises(ValueError, match="several kinds"):
             reader(result)
+    assert "tells Markov equivalent graphs apart" in bs.arc_table(result).attrs["notes"][0]
     assert "bs.do" in str(bs.summary(result)) and "bs.predict," not in str(bs.summary(result))
 
 

@@ -69,7 +69,7 @@ FAULTS = [
         "classifiers/test_scores.py",
     ),
     Fault(
-        "classes: a message forgets the class",
+        "classes: a message takes its parent to stand before the target",
         "bayesstruct/classifiers/kernels/predictions.py",
         "return s + states[j] * c if j < target else c + states[target] * s",
         "return s + states[j] * c",

@@ -455,19 +455,18 @@ _SEM_QUESTION = "which columns act on which, and how strongly?"
 
 
 def _linear_sem(o: Options):
-    directions = {
-        "free": "Each column had a noise variance of its own",
-        "equal": "The noise of all columns had the same variance, which tells directions "
-        + o.cite("peters2014"),
-        "known": "The noise variances were known up to a factor, which tells directions "
-        + o.cite("loh2014"),
-    }
+    variances = o.get("variances")
+    directions = "Each column had a noise variance of its own"
+    if variances == "equal":
+        directions = f"The noise of all columns had the same variance, which tells directions {o.cite('peters2014')}"
+    elif variances == "known":
+        directions = f"The noise variances were known up to a factor, which tells directions {o.cite('loh2014')}"
     told = (
         f" Noise that is not normal tells directions {o.cite('shimizu2006')}."
         if o.get("noise") != "gaussian"
         else ""
     )
-    return _SEM_QUESTION, _sem_sentences(o, directions[o.get("variances")], told)
+    return _SEM_QUESTION, _sem_sentences(o, directions, told)
 
 
 def _lingam(o: Options):
@@ -476,10 +475,13 @@ def _lingam(o: Options):
 
 
 def _sem_sentences(o: Options, variances: str, told: str) -> list[str]:
+    size = float(o.get("equivalent_sample_size", 1.0))
+    width = float(o.get("scale") or (size + 1.0) ** 0.5 / size)
     return [
-        "Linear structural equations were learned: each column is a linear function of its parents in a directed acyclic graph, with "
+        "Linear structural equations were learned: each column follows a linear regression on its parents in a directed acyclic graph, with "
         f"{_NOISES[o.get('noise')]}. {variances}.{told}",
-        f"The prior of the weight of an arc that is there was {_SLABS[o.get('prior')]}, in units of the noise of the child.",
+        f"The prior of the weight of an arc that is there was {_SLABS[o.get('prior')]}, with scale {width:.3g} in units of the noise of the child; "
+        f"means and scales had the priors of the score BGe {o.cite('geiger')}, worth {size:g} row{'s' * (size != 1)}.",
         _graph_prior(o, o.get("graph_prior")),
         _constraints(o),
         _interventions(o),

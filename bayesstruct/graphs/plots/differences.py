@@ -139,7 +139,7 @@ def _explain(
     if largest is not None:
         signs = f"larger in {table['first'].iloc[0]}", f"larger in {table['second'].iloc[0]}"
         handles += weight_handles(largest, p, signs=signs, quantity="difference", ax=ax)
-    lines: list[tuple[bool, str, Any, float, Any]] = [
+    lines: list[tuple[bool, str, str, float, Any]] = [
         (undecided[0], f"undecided (1/{limit} < BF < {limit})", colours.line, 1.5, DASHES),
         (True, f"edge without difference (BF ≤ 1/{limit})", colours.faint, 1.0, "-"),
         (undecided[1], "edge, difference undecided", colours.faint, 1.0, DASHES),

@@ -138,8 +138,8 @@ class MixedChain:
         if not self._accepts(sum(weight) - sum(self.weight[i] for i in columns)):
             return 0.0
         self.graph[:] = new
-        for k, i in enumerate(columns):
-            self.fits[i], self.theta[i], self.weight[i] = fits[k], theta[k], weight[k]
+        for a, i in enumerate(columns.tolist()):
+            self.fits[i], self.theta[i], self.weight[i] = fits[a], theta[a], weight[a]
         return 1.0
 
     def refresh(self) -> None:

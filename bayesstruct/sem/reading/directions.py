@@ -7,20 +7,21 @@ import numpy as np
 from bayesstruct.sem.priors.records import SemNoise
 
 if TYPE_CHECKING:
-    from bayesstruct.graphs.posteriors.arcs import DagPosterior
+    from bayesstruct.graphs.posteriors.arcs import ArcPosterior
+    from bayesstruct.graphs.posteriors.edges import EdgePosterior
 
 __all__ = ["direction_notes"]
 
 _EDGE, _SURE = 0.5, 0.95
 
 
-def direction_notes(posterior: "DagPosterior") -> list[str]:
+def direction_notes(posterior: "EdgePosterior | ArcPosterior") -> list[str]:
     """Say of how many pairs with an edge the direction is known; nothing of other models or without edges.
 
     Parameters
     ----------
-    posterior : DagPosterior
-        Draws of a graph.
+    posterior : EdgePosterior or ArcPosterior
+        Draws of any graph.
 
     Returns
     -------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.networks.kernels.dag_priors import ParentPrior
 
-__all__ = ["DirectLiNGAM", "direct_lingam", "normal_columns"]
+__all__ = ["DirectLiNGAM", "bootstrapped_graphs", "direct_lingam", "normal_columns"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -239,11 +239,45 @@ def normal_columns(names: Sequence[str], values: np.ndarray, arcs: "ParentPrior"
     names = list(names)
     if len(values) <= len(names) or dependent_columns(names, values):
         return []
-    knowledge = knowledge_of(names, arcs)
-    found = causal_order(values, "entropy", knowledge)
-    direct, _ = ordered_regressions(values, found.order, knowledge.allowed, knowledge.required)
+    direct = _quick(values, knowledge_of(names, arcs))
     normal = looks_normal(values - values @ direct.T)
     return [name for name, own in zip(names, normal, strict=True) if own]
+
+
+def bootstrapped_graphs(
+    values: np.ndarray, arcs: "ParentPrior", rng: np.random.Generator, count: int
+) -> list[np.ndarray] | None:
+    """Return the graphs of DirectLiNGAM of a table and of tables of its rows drawn with replacement.
+
+    Parameters
+    ----------
+    values : (n, d) numpy.ndarray
+        Without missing values.
+    arcs : ParentPrior
+        With what is known of arcs.
+    rng : numpy.random.Generator
+    count : int
+        Number of graphs, the first of which is that of the table.
+
+    Returns
+    -------
+    list of (d, d) int8 numpy.ndarray
+        Rows as parents. None where there are not twice as many rows as columns, or columns are linear combinations of
+        others.
+    """
+    n, d = values.shape
+    names = [str(k) for k in range(d)]
+    if n < 2 * d or dependent_columns(names, values):
+        return None
+    knowledge = knowledge_of(names, arcs)
+    tables = [values, *(values[rng.integers(n, size=n)] for _ in range(count - 1))]
+    return [(_quick(own, knowledge).T != 0).astype(np.int8) for own in tables]
+
+
+def _quick(values, knowledge):
+    """Coefficients along the order by entropies, (d, d), rows as children."""
+    found = causal_order(values, "entropy", knowledge)
+    return ordered_regressions(values, found.order, knowledge.allowed, knowledge.required)[0]
 
 
 def _check(table):

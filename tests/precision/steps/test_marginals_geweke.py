@@ -314,8 +314,8 @@ def test_wrong_t_rows_are_noticed(wrong, full, monkeypatch):
             lambda rng, old, q, p, *prior: right(rng, old, q, p - 1, *prior),
         )
     else:
-        # Weights that are too small. With half of the quadratic form, weights that are too large, there would be no joint
-        # distribution to compare: each scatter is too large, matrices shrink from draw to draw and end as zero.
+        # Weights that are too small. With half of the quadratic form, weights that are too large, the second simulator has
+        # no distribution to compare: values of its tables exceed 1e5, until a matrix has no Cholesky factor.
         right_weights = StudentRows.draw_weights
         monkeypatch.setattr(
             StudentRows,

@@ -9,7 +9,9 @@ import pytest
 
 import bayesstruct as bs
 
+from bayesstruct.networks.data.arcs import parent_prior
 from bayesstruct.sem.solvers.causal_order import MEASURES, _without, causal_order, standardised
+from bayesstruct.sem.solvers.direct_lingam import bootstrapped_graphs
 from bayesstruct.sem.solvers.knowledge import read_knowledge
 
 CHAIN = nx.DiGraph([("a", "b"), ("b", "c"), ("a", "d"), ("c", "d")])
@@ -224,3 +226,16 @@ def test_dependence_is_small_where_the_order_is_right():
     wrong = solve(simulation.data, measure="kernel", tiers=[["d"], ["c"], ["b"], ["a"]], prune=None)
     assert right.order[0] == "a" and wrong.order == ("d", "c", "b", "a")
     assert right.dependence.iloc[:2].max() < 0.1
+
+
+def test_bootstrapped_graphs_keep_what_is_known_and_hold_the_arcs():
+    data = table(300, graph=CHAIN, noise="laplace").data
+    names, values = list(data), data.to_numpy()
+    arcs = parent_prior(names, forbidden=[("c", "d")])
+    graphs = bootstrapped_graphs(values, arcs, np.random.default_rng(1), 4)
+    truth = nx.to_numpy_array(CHAIN, nodelist=names)
+    free = truth * arcs.allowed
+    assert all((graph >= free).all() and not graph[~arcs.allowed].any() for graph in graphs)
+    again = bootstrapped_graphs(values, arcs, np.random.default_rng(1), 4)
+    np.testing.assert_array_equal(graphs, again)
+    assert bootstrapped_graphs(values[:7], arcs, np.random.default_rng(1), 4) is None

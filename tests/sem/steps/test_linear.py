@@ -34,9 +34,12 @@ def draws(model, number, seed=0, burn=20):
 
 OPTIONS = [
     {"noise": "laplace"},
-    {"noise": "mixture", "prior": "laplace"},
+    pytest.param({"noise": "mixture", "prior": "laplace"}, marks=pytest.mark.slow),
     {"noise": "student", "variances": "equal"},
-    {"variances": "known", "known_variances": [1.0, 1.3, 1.3], "prior": "horseshoe"},
+    pytest.param(
+        {"variances": "known", "known_variances": [1.0, 1.3, 1.3], "prior": "horseshoe"},
+        marks=pytest.mark.slow,
+    ),
 ]
 
 
