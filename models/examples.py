@@ -25,7 +25,7 @@ def _numbers(rng: np.random.Generator, n: int = 60) -> "pd.DataFrame":
     return pd.DataFrame(table, columns=_COLUMNS)
 
 
-def _laplace(rng: np.random.Generator, n: int = 200) -> "pd.DataFrame":
+def _laplace(rng: np.random.Generator, n: int = 600) -> "pd.DataFrame":
     import pandas as pd
 
     table = rng.laplace(size=(n, 5)) @ (np.eye(5) + 0.8 * np.eye(5, k=1))
