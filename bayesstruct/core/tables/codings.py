@@ -1,7 +1,7 @@
 """How the table of a model was read, as a result records it."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -108,16 +108,7 @@ class StateLevels(Recorded):
         return StateCoding.from_labels(names, constants["state"].values.tolist(), node)
 
 
-class _Levels(Protocol):
-    """Labels of the states of named columns; none for a column of numbers."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def levels(self) -> tuple[tuple, ...]: ...
-
-
-def record_levels(table: _Levels) -> None:
+def record_levels(table: "StateTable | StateCoding") -> None:
     """Record the states of each column."""
     import pymc as pm
 
