@@ -25,6 +25,13 @@ def _numbers(rng: np.random.Generator, n: int = 60) -> "pd.DataFrame":
     return pd.DataFrame(table, columns=_COLUMNS)
 
 
+def _laplace(rng: np.random.Generator, n: int = 600) -> "pd.DataFrame":
+    import pandas as pd
+
+    table = rng.laplace(size=(n, 5)) @ (np.eye(5) + 0.8 * np.eye(5, k=1))
+    return pd.DataFrame(table, columns=_COLUMNS)
+
+
 def _states(rng: np.random.Generator, states: int = 2, n: int = 60) -> "pd.DataFrame":
     import pandas as pd
 
@@ -71,7 +78,7 @@ EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]
     "pairwise_mrf": (lambda rng: _states(rng, states=3), {"potentials": "ordinal"}),
     "bayesian_network": (_numbers, {}),
     "linear_sem": (_numbers, {"noise": "laplace"}),
-    "lingam": (_numbers, {"noise": "laplace"}),
+    "lingam": (_laplace, {"noise": "laplace"}),
     "network_classifier": (lambda rng: _states(rng, states=3), {"target": "c"}),
     "latent_features": (_numbers, {}),
     "link_prediction": (_links, {}),

@@ -28,6 +28,7 @@ __all__ = [
     "LOCATIONS",
     "WIDTHS",
     "log_density",
+    "log_one_plus_square",
     "log_shape_prior",
     "mixture_moments",
     "mixture_weights",
@@ -321,3 +322,11 @@ def start_shape(settings: SemSettings) -> np.ndarray:
     if settings.noise == MIXTURE:
         return (settings.concentration * BASE) ** (1.0 / 3.0)
     return np.empty(0)
+
+
+@vector_inner
+def log_one_plus_square(log_x):
+    """Log of 1 + x^2."""
+    if log_x > 0.0:
+        return 2.0 * log_x + math.log1p(math.exp(-2.0 * log_x))
+    return math.log1p(math.exp(2.0 * log_x))

@@ -4,7 +4,7 @@ import math
 
 from bayesstruct.core.jit import kernel, vector_inner
 
-__all__ = ["factorize", "solve_lower", "solve_upper"]
+__all__ = ["dot", "factorize", "solve_lower", "solve_upper"]
 
 
 @kernel
@@ -56,3 +56,12 @@ def solve_upper(a, x):
         for m in range(i + 1, len(x)):
             x[i] -= a[m, i] * x[m]
         x[i] /= a[i, i]
+
+
+@vector_inner
+def dot(x, y):
+    """Sum of products."""
+    total = 0.0
+    for r in range(len(x)):
+        total += x[r] * y[r]
+    return total

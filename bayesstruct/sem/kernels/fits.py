@@ -27,6 +27,7 @@ import numpy as np
 from bayesstruct.core.jit import kernel, vector_inner
 from bayesstruct.sem.kernels.errors import (
     log_density,
+    log_one_plus_square,
     log_shape_prior,
     mixture_moments,
     noise_terms,
@@ -35,7 +36,7 @@ from bayesstruct.sem.kernels.errors import (
     smooth_absolute,
     start_shape,
 )
-from bayesstruct.sem.kernels.factors import factorize, solve_lower, solve_upper
+from bayesstruct.sem.kernels.factors import dot, factorize, solve_lower, solve_upper
 from bayesstruct.sem.kernels.settings import (
     FREE,
     GAUSSIAN,
@@ -136,14 +137,6 @@ def residuals(y, design, theta, out):
 
 
 @vector_inner
-def _dot(x, y):
-    total = 0.0
-    for r in range(len(x)):
-        total += x[r] * y[r]
-    return total
-
-
-@vector_inner
 def _scale_constant(settings, k):
     a = settings.shape + 0.5 * k
     return math.log(2.0) + a * math.log(settings.rate) - math.lgamma(a)
@@ -180,7 +173,7 @@ def log_joint(y, design, settings: SemSettings, theta):
         if settings.prior == HORSESHOE:
             log_lambda = theta[p + size + a]
             width *= math.exp(log_lambda)
-            out += math.log(2.0 / math.pi) + log_lambda - _log_one_plus_square(log_lambda)
+            out += math.log(2.0 / math.pi) + log_lambda - log_one_plus_square(log_lambda)
         if settings.prior == SLAB_LAPLACE:
             out -= abs(gamma) / width + math.log(2.0 * width) + tau
         else:
@@ -191,14 +184,6 @@ def log_joint(y, design, settings: SemSettings, theta):
     if settings.variances == FREE or settings.noise == STUDENT:
         out += log_shape_prior(settings, shape)
     return out
-
-
-@vector_inner
-def _log_one_plus_square(log_x):
-    """Log of 1 + x^2."""
-    if log_x > 0.0:
-        return 2.0 * log_x + math.log1p(math.exp(-2.0 * log_x))
-    return math.log1p(math.exp(2.0 * log_x))
 
 
 # --- derivatives -----------------------------------------------------------------------------
@@ -227,20 +212,20 @@ def _likelihood_terms(y, design, settings, theta, gradient, hessian):
     inverse = math.exp(-theta[p])
     for r in range(n):
         mixed[r] = bend[r] * e[r] + slope[r]
-    gradient[p] = -_dot(slope, e) - n
-    hessian[p, p] = _dot(mixed, e)
+    gradient[p] = -dot(slope, e) - n
+    hessian[p, p] = dot(mixed, e)
     for a in range(p):
-        gradient[a] = -inverse * _dot(slope, design[a])
-        hessian[a, p] = inverse * _dot(mixed, design[a])
+        gradient[a] = -inverse * dot(slope, design[a])
+        hessian[a, p] = inverse * dot(mixed, design[a])
     for z in range(size):
         for a in range(p):
-            hessian[a, at + z] = -inverse * _dot(cross[z], design[a])
-        hessian[p, at + z] = -_dot(cross[z], e)
+            hessian[a, at + z] = -inverse * dot(cross[z], design[a])
+        hessian[p, at + z] = -dot(cross[z], e)
     for a in range(p):
         for r in range(n):
             mixed[r] = bend[r] * design[a, r]
         for b in range(a + 1):
-            hessian[b, a] = inverse * inverse * _dot(mixed, design[b])
+            hessian[b, a] = inverse * inverse * dot(mixed, design[b])
     return total - n * theta[p]
 
 
@@ -371,9 +356,9 @@ def _start(y, design, settings, log_lambda, theta):
     p, n = len(design), len(y)
     matrix, x, e = np.empty((p, p)), np.empty(p), np.empty(n)
     for a in range(p):
-        x[a] = _dot(design[a], y)
+        x[a] = dot(design[a], y)
         for b in range(a + 1):
-            matrix[a, b] = _dot(design[a], design[b])
+            matrix[a, b] = dot(design[a], design[b])
         if a == 0:
             matrix[a, a] += settings.alpha_mu
         else:
@@ -385,11 +370,11 @@ def _start(y, design, settings, log_lambda, theta):
     log_det = 0.0
     for a in range(p):
         log_det += 2.0 * math.log(matrix[a, a])
-    left = _dot(y, y) - _dot(x, theta[:p])
-    if left < 1e-6 * _dot(y, y):  # of which rounding leaves too few digits
+    left = dot(y, y) - dot(x, theta[:p])
+    if left < 1e-6 * dot(y, y):  # of which rounding leaves too few digits
         given, theta[p] = theta[p], 0.0
         residuals(y, design, theta, e)
-        left, theta[p] = _dot(e, e) + settings.alpha_mu * theta[0] ** 2, given
+        left, theta[p] = dot(e, e) + settings.alpha_mu * theta[0] ** 2, given
         for a in range(1, p):
             left += (theta[a] / settings.scale) ** 2 * math.exp(-2.0 * log_lambda[a - 1])
     if settings.variances == FREE:
@@ -456,7 +441,7 @@ def _normal(gamma, variance):
 @vector_inner
 def _scale_density(gamma, variance, scale, log_lambda):
     slab = (scale * math.exp(log_lambda)) ** 2
-    prior = math.log(2.0 / math.pi) + log_lambda - _log_one_plus_square(log_lambda)
+    prior = math.log(2.0 / math.pi) + log_lambda - log_one_plus_square(log_lambda)
     return _normal(gamma, variance + slab) + prior
 
 
@@ -469,7 +454,7 @@ def _update_scales(settings, theta, factor, log_lambda, sd):
         unit[:] = 0.0
         unit[a] = 1.0
         solve_lower(factor, unit)
-        variance = _dot(unit, unit) * inverse * inverse
+        variance = dot(unit, unit) * inverse * inverse
         slab = (settings.scale * math.exp(log_lambda[a - 1])) ** 2
         rest = max(1.0 / variance - 1.0 / slab, 1e-8)
         gamma = theta[a] * inverse / (variance * rest)
@@ -564,7 +549,7 @@ def _schur(hessian, p):
         solve_lower(block, columns[z])
     for z in range(size - p):
         for w in range(size - p):
-            out[z, w] -= _dot(columns[z], columns[w])
+            out[z, w] -= dot(columns[z], columns[w])
     return out
 
 
