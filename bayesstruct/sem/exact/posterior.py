@@ -74,6 +74,10 @@ class SemPosterior:
     arc_errors: pd.DataFrame
     weight_means: pd.DataFrame
 
+    def __repr__(self) -> str:
+        best = self.probabilities.max()
+        return f"SemPosterior({', '.join(self.names)}: {len(self.graphs):,} graphs, the most probable one {best:.3g})"
+
 
 def linear_sem(
     data: "pd.DataFrame | ArrayLike",
