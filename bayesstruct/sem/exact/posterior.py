@@ -19,6 +19,7 @@ import pandas as pd
 
 from scipy.special import logsumexp
 
+from bayesstruct.data.arguments import choice
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.networks.exact.problem import NetworkProblem, network_problem
 from bayesstruct.networks.kernels.dags import all_dags
@@ -126,6 +127,7 @@ def linear_sem(
         posterior = bs.exact.linear_sem(table, noise="laplace")
         posterior.arc_probabilities.loc["dose", "response"]
     """
+    choice("graph_prior", graph_prior, ("uniform", "edge", "fair"))
     known = sem_table(
         data,
         variances=variances,

@@ -62,8 +62,8 @@ class _Complete:
         self.chain = SemChain(sem_problem(equations), candidates=candidates)
 
     def start(self, rng, point):
-        """Put the end of a short search into a point, unless it has a graph."""
-        if not point[self.points.dag].any():
+        """Put the end of a short search into a point, unless it has arcs beside required ones."""
+        if not (point[self.points.dag] != self.chain.problem.prior.required).any():
             self.points.write(self.chain.start(rng), point)
 
     def move(self, rng, point):
@@ -85,10 +85,10 @@ class _Incomplete:
         self.mixture = settings.variances != FREE and settings.noise == MIXTURE
 
     def _begin(self):
-        """State without arcs, at the prior of what columns share."""
-        d, settings = len(self.equations.relative), self.equations.settings
-        shape = start_shape(settings) if self.mixture else np.empty(0)
-        return ArcState(np.zeros((d, d), np.int8), shared=Shared(-0.5, shape.copy()))
+        """State with required arcs alone, at the prior of what columns share."""
+        shape = start_shape(self.equations.settings) if self.mixture else np.empty(0)
+        required = self.families.prior.required.astype(np.int8)
+        return ArcState(required, shared=Shared(-0.5, shape.copy()))
 
     def settle(self, rng, table):
         """State at the end of a greedy search, after some sweeps if columns share something."""
@@ -105,7 +105,7 @@ class _Incomplete:
     def start(self, rng, point):
         """Fill missing values with observed ones of the same column, and search for a graph unless there is one."""
         equations, cells = self.equations, self._cells
-        if point[self.points.dag].any():
+        if (point[self.points.dag] != self.families.prior.required).any():
             return
         x = equations.x
         for j in np.flatnonzero(equations.missing.any(axis=0)):
