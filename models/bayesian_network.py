@@ -117,7 +117,7 @@ def bayesian_network(
         of the columns are not known, so that ``bs.do``, ``bs.predict`` and intercepts are refused.
     n : int, optional
         Number of rows that `cov` was computed from.
-    score : {"bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic"}
+    score : {"bge", "bdeu", "bde", "bic", "gaussian", "multinomial", "logistic", "mixed"}
         ``"bge"``: linear regressions with normal noise, on columns that are standardised by their means and standard
         deviations (divisor n - 1, of the observed values). ``"bdeu"``: a table of
         probabilities for each configuration of the parents. Under both, graphs that imply the same

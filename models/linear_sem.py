@@ -133,6 +133,11 @@ def linear_sem(
     residuals with another shape too. If noise is nearly normal, the probabilities of an arc and of its
     reverse are near those of :func:`bayesstruct.models.bayesian_network`.
 
+    Priors without an option, k being `equivalent_sample_size`: :math:`c_i` (of a mixture ``offset``) is normal with variance
+    :math:`s_i^2 / k`; :math:`s_i^2`, or what all columns have in common of it, is inverse gamma with rate :math:`k^2 / (2 k + 2)` and shape
+    k / 2 + 1, plus half the number of parents if variances are free, as in the BGe score. Weights of a mixture have a Dirichlet distribution whose
+    parameters add up to 24 and whose mean is nearly a normal density of variance 1.
+
     Graph and parameters are drawn together by :class:`bayesstruct.steps.LinearSemMCMC`. ``bs.predictability`` gives the share of the variance
     that the best *linear* prediction explains.
 

@@ -115,8 +115,8 @@ def network_classifier(
     line are determinants (Kirchhoff's matrix-tree theorem), and trees are drawn exactly, whatever the number of features: chains need no tuning, and a few
     hundred draws are plenty (:class:`bayesstruct.steps.ClassifierDraws`).
 
-    Directions of the arcs between features mean nothing: a tree has the same score from each root. ``bs.arc_table`` has the probability of a
-    connection in either direction, ``edge_probability``.
+    Directions of the arcs between features mean nothing: a tree has the same score from each root. In ``bs.direction_table`` the probability
+    of a connection in either direction is ``1 - none``.
 
     References
     ----------

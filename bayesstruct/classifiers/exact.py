@@ -40,6 +40,10 @@ class AveragedTAN:
         gains = score.gains()
         self.trees = SpanningTrees((gains + gains.T) / 2.0)
 
+    def __repr__(self) -> str:
+        name = self.table.names[self.table.target]
+        return f"AveragedTAN({name!r} from {len(self.table.features):,} features, {len(self.table.codes):,} rows)"
+
     @cached_property
     def edge_probabilities(self) -> "pd.DataFrame":
         """Probability that two features are joined in the tree, (features, features)."""

@@ -10,7 +10,6 @@ from bayesstruct.core.missing import Mask, MissingMask
 from bayesstruct.core.recognition import is_op
 from bayesstruct.core.tables.codings import record_levels, refuse_gaps
 from bayesstruct.data.checks import ARROW
-from bayesstruct.data.coding import StateCoding
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
@@ -105,14 +104,14 @@ def max_parents_of(table: Table | StateTable, max_parents: int | None) -> int | 
     return fitting[-1]
 
 
-def record_arcs(dag: "TensorVariable") -> None:
-    """Record the columns that arcs join, and their prior probabilities."""
+def record_arcs(dag: "TensorVariable", *, identified: bool = False) -> None:
+    """Record the columns that arcs join, their prior probabilities, and whether equivalent graphs are told apart."""
     op = dag.owner.op
     source, target = arc_index(op.prior.d)
     implied = implied_arc_probability(op.prior, order=op.order)
     ArcEnds.in_model(source, target).record()
     ArcPrior(implied[source, target], independent=0).record()
-    Acyclic(1).record()
+    Acyclic(1, identified=1 if identified else None).record()
 
 
 def record_missing(table: Table | StateTable) -> Mask:
@@ -138,7 +137,7 @@ def record_mixed(table: MixedTable) -> None:
     pm.modelcontext(None).add_coord("term", layout.labels(table.names, table.levels))
     MixedColumns(layout.codes, np.array(table.states)).record()
     if any(table.states):
-        record_levels(StateCoding(table.names, table.levels))
+        record_levels(table)
 
 
 def observed_states(table: StateTable, was_set: np.ndarray) -> dict:

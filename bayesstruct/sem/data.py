@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.arguments import numbers
-from bayesstruct.data.errors import column_list
-from bayesstruct.data.names import label_text, nearest
+from bayesstruct.data.arguments import positive_by_column
 from bayesstruct.data.table import Table
 from bayesstruct.networks.data.tables import check_row_labels, known_interventions
 
@@ -94,22 +92,5 @@ def sem_table(
 
 def _relative(given, names):
     """Known variances in the order of the columns, divided by their mean."""
-    if hasattr(given, "items"):
-        own = {label_text(name): value for name, value in given.items()}
-        if unknown := [name for name in own if name not in names]:
-            raise ValueError(f"`known_variances`: {nearest('column', unknown[0], names)}")
-        if lost := [name for name in names if name not in own]:
-            raise ValueError(f"`known_variances` lacks {column_list(lost)}")
-        given = [own[name] for name in names]
-    values = numbers("known_variances", given, flags=False)
-    if values.shape != (len(names),):
-        raise ValueError(
-            f"`known_variances` has shape {values.shape}; give one variance for each column, {len(names)} in the "
-            "order of the table, or a dict by name"
-        )
-    wrong = [
-        name for name, v in zip(names, values, strict=True) if not (np.isfinite(v) and v > 0.0)
-    ]
-    if wrong:
-        raise ValueError(f"`known_variances` of {column_list(wrong)} must be positive and finite")
+    values = positive_by_column("known_variances", given, names)
     return values / values.mean()

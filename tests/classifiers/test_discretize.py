@@ -66,6 +66,14 @@ def test_other_rows_are_cut_in_the_same_places():
     assert classifier.probabilities(found).idxmax(axis=1).tolist()[::2] == ["a", "b"]
 
 
+def test_parts_of_large_numbers_have_different_names():
+    x = 1234567 + np.arange(240) / 100
+    table = pd.DataFrame({"x": x, "y": np.repeat([*"abab"], 60)})
+    found = mdl_discretization(table, "y").apply(table)["x"]
+    assert found.value_counts().tolist() == [60] * 4
+    assert found.iloc[0] == "<= 1234567.6"
+
+
 def test_bad_tables_are_refused():
     table = pd.DataFrame({"x": range(4), "y": ["a", "b", None, "a"]})
     with pytest.raises(bs.TableError, match="unknown target 'z'"):

@@ -61,15 +61,18 @@ class Discretization:
             if name not in found:
                 raise TableError(f"{column_list([name])} is absent: give all columns that were cut")
             edges = (-np.inf, *own, np.inf)
-            labels = [_label(a, b) for a, b in pairwise(edges)]
-            found[name] = pd.cut(found[name].astype(float), edges, labels=labels)
+            found[name] = pd.cut(found[name].astype(float), edges, labels=_labels(own))
         return found
 
 
-def _label(low: float, high: float) -> str:
-    if low == -np.inf:
-        return f"<= {high:.6g}"
-    return f"> {low:.6g}" if high == np.inf else f"({low:.6g}, {high:.6g}]"
+def _labels(cuts: tuple[float, ...]) -> list[str]:
+    """Names of the parts, with as many digits as tell the cut points apart, at least six."""
+    for digits in range(6, 18):
+        written = [f"{cut:.{digits}g}" for cut in cuts]
+        if len({*written}) == len(cuts):
+            break
+    inner = [f"({low}, {high}]" for low, high in pairwise(written)]
+    return [f"<= {written[0]}", *inner, f"> {written[-1]}"]
 
 
 def mdl_discretization(data: "pd.DataFrame", target: Any) -> Discretization:

@@ -79,7 +79,8 @@ def direction_table(
     swapped = posterior.probability[other] > posterior.probability[one]
     ahead, back = np.where(swapped, other, one), np.where(swapped, one, other)
     forward, backward = posterior.probability[ahead], posterior.probability[back]
-    shares = np.array([forward, backward, np.clip(1 - forward - backward, 0, 1)])
+    rest = 1 - forward - backward
+    shares = np.array([forward, backward, np.where(rest > 1e-12, rest, 0.0)])
     ess, rhat = _diagnosed(posterior, ahead, back)
     table = pd.DataFrame(
         {

@@ -132,7 +132,7 @@ class MixedChain:
         columns = np.flatnonzero((new != self.graph).any(axis=0))
         if not len(columns):
             return np.nan
-        fits = [self.score.fit(int(i), np.flatnonzero(new[:, i]), self.fits[i]) for i in columns]
+        fits = [self.score.fit(int(i), np.flatnonzero(new[:, i])) for i in columns]
         theta = [fit.draw(self.rng) for fit in fits]
         weight = [fit.log_weight(t) for fit, t in zip(fits, theta, strict=True)]
         if not self._accepts(sum(weight) - sum(self.weight[i] for i in columns)):

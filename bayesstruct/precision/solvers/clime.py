@@ -60,6 +60,10 @@ class CLIMESolution(Solution):
     violation: float
     names: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        edges = np.count_nonzero(np.triu(self.precision, 1))
+        return f"CLIMESolution({len(self.names):,} variables, {edges:,} edges, penalty {self.penalty:.3g}, gap {self.gap:.2g})"
+
 
 class LeastNormColumn(NamedTuple):
     """Solutions of one linear program at several penalties, with their certificates.

@@ -19,6 +19,7 @@ import pandas as pd
 
 from scipy.special import logsumexp
 
+from bayesstruct.data.arguments import choice
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.networks.exact.problem import NetworkProblem, network_problem
 from bayesstruct.networks.kernels.dags import all_dags
@@ -73,6 +74,10 @@ class SemPosterior:
     arc_errors: pd.DataFrame
     weight_means: pd.DataFrame
 
+    def __repr__(self) -> str:
+        best = self.probabilities.max()
+        return f"SemPosterior({', '.join(self.names)}: {len(self.graphs):,} graphs, the most probable one {best:.3g})"
+
 
 def linear_sem(
     data: "pd.DataFrame | ArrayLike",
@@ -122,6 +127,7 @@ def linear_sem(
         posterior = bs.exact.linear_sem(table, noise="laplace")
         posterior.arc_probabilities.loc["dose", "response"]
     """
+    choice("graph_prior", graph_prior, ("uniform", "edge", "fair"))
     known = sem_table(
         data,
         variances=variances,

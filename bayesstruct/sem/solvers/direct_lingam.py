@@ -86,7 +86,8 @@ class DirectLiNGAM:
         return pd.DataFrame(total, self.names, self.names)
 
     def __repr__(self) -> str:
-        return f"DirectLiNGAM(order {' < '.join(self.order):.60}, {self.adjacency.sum():,} arcs)"
+        first = "".join(f"{name}, " for name in self.order[:3])
+        return f"DirectLiNGAM({len(self.order):,} variables, {self.adjacency.sum():,} arcs, order {first}...)"
 
 
 def direct_lingam(

@@ -75,8 +75,8 @@ class _Complete:
         return bootstrapped_graphs(self.problem.score.table, self.problem.prior, rng, count) or []
 
     def start(self, rng, point):
-        """Put a graph of DirectLiNGAM, or the end of a short search, into a point, unless it has a graph."""
-        if not point[self.points.dag].any():
+        """Put a graph of DirectLiNGAM, or the end of a short search, into a point, unless it has arcs beside required ones."""
+        if not (point[self.points.dag] != self.chain.problem.prior.required).any():
             graphs = self._direct(rng, 2)
             self.points.write(self.chain.start(rng, graphs[1] if graphs else None), point)
 
@@ -99,10 +99,10 @@ class _Incomplete:
         self.mixture = settings.variances != FREE and settings.noise == MIXTURE
 
     def _begin(self):
-        """State without arcs, at the prior of what columns share."""
-        d, settings = len(self.equations.relative), self.equations.settings
-        shape = start_shape(settings) if self.mixture else np.empty(0)
-        return ArcState(np.zeros((d, d), np.int8), shared=Shared(-0.5, shape.copy()))
+        """State with required arcs alone, at the prior of what columns share."""
+        shape = start_shape(self.equations.settings) if self.mixture else np.empty(0)
+        required = self.families.prior.required.astype(np.int8)
+        return ArcState(required, shared=Shared(-0.5, shape.copy()))
 
     def settle(self, rng, table):
         """State at the end of a greedy search, after some sweeps if columns share something."""
@@ -119,7 +119,7 @@ class _Incomplete:
     def start(self, rng, point):
         """Fill missing values with observed ones of the same column, and search for a graph unless there is one."""
         equations, cells = self.equations, self._cells
-        if point[self.points.dag].any():
+        if (point[self.points.dag] != self.families.prior.required).any():
             return
         x = equations.x
         for j in np.flatnonzero(equations.missing.any(axis=0)):

@@ -239,3 +239,24 @@ def test_parameters_have_labels():
     ]
     assert labels[-2:] == ["threshold 1|2 -> grade", "threshold 2|3 -> grade"]
     assert len(set(labels)) == layout.size
+
+
+def test_fits_do_not_depend_on_those_before():
+    """Chains draw the same whether others ran before them in this process."""
+    first, second = (MixedScore(X, FAMILIES, STATES) for _ in range(2))
+    for parents in ([4], [0, 4, 7], [0, 2, 4]):
+        second.fit(6, parents)
+    for child in range(8):
+        parents = [j for j in PARENTS if j != child]
+        one, other = first.fit(child, parents), second.fit(child, parents)
+        np.testing.assert_array_equal(one.mode, other.mode)
+        assert one.score == other.score
+
+
+def test_climbs_with_student_noise_survive_steps_that_are_too_long():
+    own = SCORE.rows_of(1)
+    grad, hess, work = np.empty(4), np.empty((4, 4)), np.empty((10, len(X)))
+    for log_g in (-800.0, 800.0):
+        theta = np.array([0.0, 1.0, 0.0, log_g])
+        args = *own, np.array([0]), np.eye(2), 0.0, 0.0, theta, True, work, grad, hess
+        assert evaluate(*args) == -np.inf

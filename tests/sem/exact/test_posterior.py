@@ -99,3 +99,8 @@ def test_tables_that_are_too_wide_or_incomplete_are_refused():
         bs.exact.linear_sem(table)
     with pytest.raises(ValueError, match="did you mean 'laplace'"):
         bs.exact.linear_sem(_frame(), noise="laplase")
+
+
+def test_the_prior_of_orders_is_refused():
+    with pytest.raises(ValueError, match="graph_prior"):
+        bs.exact.linear_sem(np.eye(4)[:, :2], graph_prior="order")

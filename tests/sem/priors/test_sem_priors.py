@@ -175,9 +175,9 @@ def test_rows_are_drawn_parents_first_with_the_noise_of_each_column():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([1.0, 2.0], "one variance for each column"),
+        ([1.0, 2.0], "one number for each"),
         ([1.0, -2.0, 1.0], "positive"),
-        ({"x0": 1.0, "x1": 1.0}, "lacks"),
+        ({"x0": 1.0, "x1": 1.0}, "leaves out"),
         ({"x0": 1.0, "x1": 1.0, "x2": 1.0, "y": 2.0}, "y"),
         (None, "needs `known_variances`"),
     ],

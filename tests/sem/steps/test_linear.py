@@ -165,7 +165,7 @@ def test_chains_start_apart_run_and_are_read_after_netcdf(tmp_path):
     with xr.open_datatree(tmp_path / "result.nc", engine="h5netcdf") as stored:
         same = stored.load()
     arcs = bs.arc_table(same)
-    assert "distribution of its noise" in arcs.attrs["notes"][0]
+    assert "form of its distributions" in arcs.attrs["notes"][0]
     effect = bs.do(same, {"x0": 1.0}, random_seed=1)
     posterior = same["posterior"].to_dataset()
     d, scale, location = 3, x.std(axis=0, ddof=1), x.mean(axis=0)
@@ -195,3 +195,14 @@ def test_chains_start_apart_run_and_are_read_after_netcdf(tmp_path):
     np.testing.assert_allclose(again["x"], idata["log_likelihood"]["x"].values[..., :5])
     with pytest.raises(bs.TableError, match="values are missing"):
         bs.new_rows(model, [[np.nan, 1.0, 2.0]])
+
+
+@pytest.mark.parametrize("gap", [False, True], ids=["complete", "gap"])
+def test_chains_start_at_a_search_with_required_arcs_too(gap):
+    x = table(60, d=4)
+    x[0, 0] = np.nan if gap else x[0, 0]
+    model = linear_sem(x, required=[("x0", "x3"), ("x1", "x3")])
+    step, point = LinearSemMCMC(model.value_vars, model=model, rng=0), model.initial_point()
+    step.chain.start(step.rng, point)
+    assert point["dag"][[0, 1], 3].all() and point["dag"].sum() > 2
+    assert (point["weight"] != 0).sum() == point["dag"].sum()

@@ -219,15 +219,16 @@ class MixedScore(Score):
         code, states = int(self.layout.codes[child]), self.layout.states[child]
         return code, states, self._y[group][child], self._x[group]
 
-    def fit(self, child: int, parents: Iterable[int], near: FamilyFit | None = None) -> FamilyFit:
-        """Parameters of a family, which are kept for the next call; `near` is one of similar parents."""
+    def fit(self, child: int, parents: Iterable[int]) -> FamilyFit:
+        """Parameters of a family, which are kept for the next call and do not depend on earlier ones."""
         key = child, *sorted(map(int, parents))
         if key not in self._fits:
             if len(self._fits) > _MOST_FITS:
                 self._fits.clear()
             # Student noise may have several modes: its climbs begin at the same point always.
-            begin = None if self.layout.families[child] == "student" else near
-            self._fits[key] = FamilyFit(self, child, key[1:], begin)
+            alike = len(key) > 1 and self.layout.families[child] not in ("normal", "student")
+            near = self.fit(child, key[1:-1]) if alike else None
+            self._fits[key] = FamilyFit(self, child, key[1:], near)
         return self._fits[key]
 
     def _fill(self, child, candidates, fixed, most, out):

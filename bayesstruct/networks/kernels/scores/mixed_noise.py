@@ -2,12 +2,15 @@
 
 import math
 
+import numpy as np
+
 from bayesstruct.core.jit import inner
 
 __all__ = ["NOISE_RATE", "noise_prior", "noise_rows"]
 
 #: Rate of the prior of noise variances.
 NOISE_RATE = 0.25
+_FARTHEST = 30.0  # logarithms of noise scale and degrees of freedom beyond have density zero
 
 
 @inner
@@ -40,6 +43,8 @@ def noise_rows(student, y, eta, log_s, log_g, delta, slope, curve):
 
     Rows of `slope`: predictor, log s, log g. Rows of `curve`: pairs (0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2).
     """
+    if not (abs(log_s) < _FARTHEST and abs(log_g) < _FARTHEST):
+        return -np.inf  # a step of a climb that is too long
     n, inverse = len(y), math.exp(-log_s)
     value = -n * log_s
     if student:
