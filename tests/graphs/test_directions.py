@@ -89,3 +89,8 @@ def test_results_without_columns_say_what_to_sample(graphs):
     for read in (bs.direction_table, bs.arc_table, bs.check):
         with pytest.raises(ValueError, match="sample `dag` too"):
             read(result)
+
+
+def test_one_chain_keeps_its_dimension(graphs):
+    with pytest.raises(ValueError, match=r"idata\.isel\(chain=\[0\]\)"):
+        bs.direction_table(dag_posterior(graphs).isel(chain=0))

@@ -132,8 +132,8 @@ def refuse_absent_arcs(
     found = ", ".join(map(str, draws.data_vars)) or "nothing"
     raise ValueError(
         f"This result has no {' and no '.join(f'`{name}`' for name in absent)}; its {group} "
-        f"holds {found}. Was it sampled from bs.models.bayesian_network, "
-        f"bs.models.gaussian_neighbourhoods or bs.models.ising_neighbourhoods? {_ARCS}"
+        f"holds {found}. Was it sampled from bs.models.bayesian_network, linear_sem, lingam, "
+        f"network_classifier, gaussian_neighbourhoods or ising_neighbourhoods? {_ARCS}"
     )
 
 
