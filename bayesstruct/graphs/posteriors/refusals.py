@@ -117,6 +117,11 @@ def refuse_absent_arcs(
         needed["weight"] = draws
     needed |= dict.fromkeys(("arc_source", "arc_target", "arc_prior"), constants)
     absent = [name for name, where in needed.items() if name not in where.data_vars]
+    if not absent and NODE not in draws.sizes:
+        raise ValueError(
+            "No variable of this result has the names of the columns: in a Bayesian network sample `dag` too, "
+            'pm.sample(var_names=["dag", "arc", ...])'
+        )
     if not absent:
         return
     if "dependency_network" in draws.attrs:
