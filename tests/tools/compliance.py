@@ -222,6 +222,8 @@ CASES = {
     "linear_sem_gaps": (
         "linear_sem", numbers(missing=4), {"noise": "mixture", "variances": "equal"}, _arcs, False,
     ),
+    "lingam": ("lingam", numbers(), {}, _arcs, False),
+    "network_mixed": ("bayesian_network", with_states().dropna(), {"score": "mixed"}, _arcs, True),
     "classifier": ("network_classifier", codes(states=3), {"target": "c"}, _arcs, True),
     "features": ("latent_features", numbers(missing=3), {}, _features, False),
     "features_slice": ("latent_features", numbers(n=20), {"sampler": "slice"}, _features, False),
@@ -253,6 +255,7 @@ SIMULATIONS = {
     "hidden_causes": {"n": 12, "p": 5},
     "ising": {"n": 12, "p": 5},
     "latent_features": {"n": 12, "d": 5, "missing": 0.1},
+    "linear_sem": {"n": 12, "p": 5, "interventions": 0.2},
     "link_prediction": {"n": 12},
     "markov_transitions": {"n": 12},
     "pairwise_mrf": {"n": 12, "p": 4, "states": 3},

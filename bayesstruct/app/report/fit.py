@@ -501,10 +501,7 @@ def _with_response(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _nothing(result: Result) -> Fit:
-    return Fit(
-        ("No posterior predictive check was made: none is known for this model.",),
-        call="pm.sample_posterior_predictive",
-    )
+    return Fit(("No posterior predictive check was made: none is known for this model.",))
 
 
 def _model(*names: str) -> Callable[[Result], bool]:

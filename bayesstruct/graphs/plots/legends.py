@@ -71,7 +71,7 @@ def probability_handles(ax: "Axes", min_probability: float) -> list:
 
     neutral = ink(ax).line
     return [
-        _line(f"P = {share:g}", color=to_rgba(neutral, float(opacity(np.array(share)))), lw=1.5)
+        _line(f"P = {share:.2g}", color=to_rgba(neutral, float(opacity(np.array(share)))), lw=1.5)
         for share in (1.0, min_probability)
     ]
 

@@ -15,6 +15,7 @@ import bayesstruct as bs
 
 from bayesstruct.graphs.plots.comparison import _name_points
 from bayesstruct.graphs.plots.evidence import default_positions
+from bayesstruct.graphs.plots.legends import probability_handles
 from bayesstruct.graphs.posteriors.reading import read
 
 LONG = [f"a_rather_long_name_of_column_{j}_{'of_this_table' * (j % 2)}" for j in range(6)]
@@ -128,3 +129,8 @@ def test_pictures_of_one_result_have_the_same_positions(p):
     picture = np.ravel(bs.plot_evidence(idata))[0]
     assert picture.get_axes_locator().pos == first
     plt.close("all")
+
+
+def test_the_key_of_probabilities_has_two_digits():
+    labels = [line.get_label() for line in probability_handles(plt.figure().gca(), 0.4783333)]
+    assert labels == ["P = 1", "P = 0.48"]
