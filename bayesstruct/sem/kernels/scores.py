@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesstruct.networks.kernels.scores.base import Score, finite_numbers
-from bayesstruct.sem.kernels.errors import shape_size, start_shape
+from bayesstruct.sem.kernels.errors import start_shape
 from bayesstruct.sem.kernels.fits import (
     FamilyFit,
     fit_family,
@@ -213,8 +213,3 @@ class SemScores(Score):
                 continue
             parents = tuple(sorted([*chosen, *(int(j) for j in fixed)]))
             out[m] = self._scored(int(child), parents)[0]
-
-    @property
-    def shape_count(self) -> int:
-        """Number of coordinates of a shape."""
-        return int(shape_size(self.settings.noise))
