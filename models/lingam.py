@@ -129,8 +129,10 @@ def _warn_about_normal(model):
     from bayesstruct.sem.solvers.direct_lingam import normal_columns
 
     dag = model["dag"].owner.op
-    x = np.asarray(model.rvs_to_values[model["x"]].data) if "x_missing" not in model else None
-    normal = [] if x is None else normal_columns(dag.names, x, dag.prior)
+    x = np.asarray(model.rvs_to_values[model["x"]].data)
+    if "x_missing" in model:
+        x = x[(np.asarray(model["cell_missing"].data) == 0).all(axis=1)]
+    normal = normal_columns(dag.names, x, dag.prior)
     if len(normal) > 1:
         warn(
             f"the noise of {column_list(normal)} cannot be told from normal noise: edges between these columns have no "

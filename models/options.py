@@ -271,7 +271,7 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
             "noise", "Distribution of the noise.", "gaussian",
             "gaussian", "laplace", "student", "mixture",
         ),
-        _choice("variances", "Of the noise.", "free", "free", "equal", "known"),
+        _choice("variances", "Of the noise; known ones are for Python only.", "free", "free", "equal"),
         _prior("linear_sem"),
         _positive("scale", "Of the weights, in units of the noise."),
         _choice("graph_prior", "Of graphs.", "uniform", "uniform", "edge", "fair"),

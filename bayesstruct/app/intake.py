@@ -274,8 +274,12 @@ def _refuse_text(frame, own, model):
         return
     example = frame[names[0]].dropna()
     shown = f" (for example {str(example.iloc[0])!r:.40})" if len(example) else ""
-    discrete = model == "bayesian_network"
-    others = f"; for states, {'add --score bdeu (--score mixed beside numbers), or' if discrete else 'ordered or not,'} use --model gaussian_graphical --marginals mixed"
+    marginals = "use --model gaussian_graphical --marginals mixed"
+    others = f"; for states, ordered or not, {marginals}"
+    if model == "bayesian_network":
+        others = f"; for states, add --score bdeu (--score mixed beside numbers), or {marginals}"
+    elif model in ("linear_sem", "lingam"):
+        others = "; for states beside numbers, use --model bayesian_network --score mixed"
     raise TableError(
         f"{column_list(names)} {'holds' if len(names) == 1 else 'hold'} text{shown}, and {model} needs numbers: {leave_out(names)}"
         f"{others if model != 'markov_transitions' else ''}"

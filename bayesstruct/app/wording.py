@@ -42,6 +42,10 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match], str]], ...] = (
         r"(?<=pass the rows that it was computed from, or, where there are none, )[\w]+\(cov=.*",
         "--cov --n ROWS",
     ),
+    (
+        r"for ordered states say kinds=\{'([^']*)': 'ordinal'\}, for states without an order 'multinomial', and 'normal' if numbers are meant",
+        r"if they are states, say which with --states '\1=0<1<2', or without an order with --states '\1=0,1,2'",
+    ),
     (r", for instance pandas\.cut\(column, 3\)", ""),
     (r", for example with pandas\.get_dummies\([^()]*\)", " as columns of 0 and 1"),
     (r"(?<=use )pairwise_mrf\b", "--model pairwise_mrf"),
@@ -80,6 +84,8 @@ def on_the_command_line(text: str, model: str | None = None) -> str:
     text = _STATES.sub(_states, text)
     for pattern, words in _PHRASES:
         text = re.sub(pattern, words, text)
+    if model and "n" not in {option.name for option in OPTIONS[model]}:
+        text = text.replace("none, --cov --n", "none, --model bayesian_network --cov --n")
     for option in OPTIONS[model] if model else ():
         text = re.sub(rf"`{option.name}=?`", option.flag, text)
         text = re.sub(rf"`?(?<![\w-]){option.name}=(['\"])(.*?)\1`?", rf"{option.flag} \2", text)

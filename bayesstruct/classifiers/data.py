@@ -146,8 +146,22 @@ def _gaps(table, target):
     )
 
 
-def read_features(coding: StateCoding, target: str, rows: "TableLike") -> tuple[np.ndarray, Any]:
-    """Read rows whose class may be absent; return codes, -1 where missing, and labels of the rows."""
+def read_features(
+    coding: StateCoding, target: str, rows: "TableLike", *, classes: bool = False
+) -> tuple[np.ndarray, Any]:
+    """Read rows whose class may be absent; return codes, -1 where missing, and labels of the rows.
+
+    Parameters
+    ----------
+    coding : StateCoding
+        Columns and their states.
+    target : str
+    rows : DataFrame or array_like
+    classes : bool
+        Whether the classes are used: otherwise those of a pandas table are not read, and may be new.
+    """
+    if not classes and hasattr(rows, "iloc") and hasattr(rows, "columns"):
+        rows = rows[[name for name in rows.columns if label_text(name) != target]]
     if (
         not hasattr(rows, "columns")
         and np.ndim(rows) == 2

@@ -78,7 +78,8 @@ def only_one(
     heads = [rv for rv in drawn if is_op(rv, kinds)]
     if len(heads) != 1:
         names = ", ".join(str(rv.name) for rv in drawn)
-        raise ValueError(f"{names}: there are {len(heads)} {plural}, not one. {supported}.")
+        apart = " Sample models of one kind one after the other." if len(heads) > 1 else ""
+        raise ValueError(f"{names}: there are {len(heads)} {plural}, not one. {supported}.{apart}")
     return heads[0]
 
 

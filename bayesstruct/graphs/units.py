@@ -205,11 +205,11 @@ def _refusal(posterior, what: str) -> str:
             f"this result has no {what}: it has graphs alone. Read the result of bs.precision_draws(idata), which draws precision "
             "matrices given some of the graphs"
         )
-    reason = "its columns are states"
+    reason = "some of its columns are states"
     if _is_regression(posterior):
         reason = "it is a set of regressions and not a joint distribution of the columns; see bs.coefficients"
     return (
-        f"this result has no {what}: {reason}. It is known for results of bs.models.gaussian_graphical and of "
+        f"this result has no {what}: {reason}. It is known for results of bs.models.gaussian_graphical, linear_sem, lingam, and of "
         "bs.models.bayesian_network of numbers"
     )
 

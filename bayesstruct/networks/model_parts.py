@@ -10,6 +10,7 @@ from bayesstruct.core.missing import Mask, MissingMask
 from bayesstruct.core.recognition import is_op
 from bayesstruct.core.tables.codings import record_levels, refuse_gaps
 from bayesstruct.data.checks import ARROW
+from bayesstruct.data.coding import StateCoding
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
@@ -137,7 +138,7 @@ def record_mixed(table: MixedTable) -> None:
     pm.modelcontext(None).add_coord("term", layout.labels(table.names, table.levels))
     MixedColumns(layout.codes, np.array(table.states)).record()
     if any(table.states):
-        record_levels(table)
+        record_levels(StateCoding(table.names, table.levels))
 
 
 def observed_states(table: StateTable, was_set: np.ndarray) -> dict:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.data.arguments import positive_by_column
+from bayesstruct.data.errors import warn
 from bayesstruct.data.table import Table
 from bayesstruct.networks.data.tables import check_row_labels, known_interventions
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SemTable", "sem_table"]
 
+_LARGEST_RATIO = 1e12  # of known variances, beyond which rounding errors decide
 _DISCRETE = (
     'bayesian_network(score="mixed"), which has columns of numbers and of states in one graph'
 )
@@ -71,6 +73,11 @@ def sem_table(
         If the table cannot be used.
     ValueError
         If variances or interventions do not fit the table.
+
+    Warns
+    -----
+    TableWarning
+        If the noise is to have equal variances, and columns are standardised.
     """
     if (known_variances is None) == (variances == "known"):
         raise ValueError(
@@ -82,6 +89,12 @@ def sem_table(
     was_set = known_interventions(interventions, table)
     check_row_labels(data, interventions)
     relative = np.ones(table.p)
+    if variances == "equal" and np.ptp(table.scale) <= 1e-6 * table.scale.max():
+        warn(
+            "all columns have the same standard deviation, as standardised ones have: the noise of a standardised column with parents "
+            "has a smaller variance, so that variances='equal' tells wrong directions; pass the columns in their units, "
+            "or take variances='free'"
+        )
     if variances != "free":
         unit = np.sqrt(np.mean(table.scale**2))
         table = replace(table, scale=np.full(table.p, unit))
@@ -93,4 +106,9 @@ def sem_table(
 def _relative(given, names):
     """Known variances in the order of the columns, divided by their mean."""
     values = positive_by_column("known_variances", given, names)
+    if values.max() > _LARGEST_RATIO * values.min():
+        raise ValueError(
+            f"the largest of `known_variances` is more than {_LARGEST_RATIO:g} times the smallest one: are all of them "
+            "variances of the noise in the units of the table?"
+        )
     return values / values.mean()

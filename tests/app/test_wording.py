@@ -23,6 +23,8 @@ from bayesstruct.app.wording import on_the_command_line
         ("make it an ordered category (in pandas data[column].astype(pandas.CategoricalDtype(ordered=True)))", None, "write its states in order, --states 'COLUMN=1<2<3'"),
         ("write them alike, as data[\"group\"].str.strip().str.lower() does", None, "write them alike in the file"),
         ("pass the rows that it was computed from, or, where there are none, gaussian_graphical(cov=m, n=5) or bayesian_network(cov=m, n=5)", None, "pass the rows that it was computed from, or, where there are none, --cov --n ROWS"),
+        ("pass the rows that it was computed from, or, where there are none, gaussian_graphical(cov=m, n=5)", "linear_sem", "pass the rows that it was computed from, or, where there are none, --model bayesian_network --cov --n ROWS"),
+        ("as normal; for ordered states say kinds={'a': 'ordinal'}, for states without an order 'multinomial', and 'normal' if numbers are meant", "bayesian_network", "as normal; if they are states, say which with --states 'a=0<1<2', or without an order with --states 'a=0,1,2'"),
         ("encode it first, for example with pandas.get_dummies(..., drop_first=True), or leave it out", None, "encode it first as columns of 0 and 1, or leave it out"),
         ("that many rows share, for instance pandas.cut(column, 3)", None, "that many rows share"),
         ("passengers (data about them) are fine", None, "passengers (data about them) are fine"),

@@ -78,7 +78,7 @@ def test_bad_tables_are_refused():
     table = pd.DataFrame({"x": range(4), "y": ["a", "b", None, "a"]})
     with pytest.raises(bs.TableError, match="unknown target 'z'"):
         mdl_discretization(table, "z")
-    with pytest.raises(bs.TableError, match="the target 'y' is missing in 1 rows"):
+    with pytest.raises(bs.TableError, match="the target 'y' is missing in 1 row: drop"):
         mdl_discretization(table, "y")
     with pytest.raises(bs.TableError, match="the target 'y' has one class"):
         mdl_discretization(table.assign(y="a"), "y")
@@ -89,3 +89,9 @@ def test_bad_tables_are_refused():
     with pytest.raises(bs.TableError, match="column 'x' is absent"):
         cut = mdl_discretization(pd.DataFrame({"x": range(20), "y": ["a"] * 8 + ["b"] * 12}), "y")
         cut.apply(pd.DataFrame({"u": [1]}))
+
+
+def test_a_target_of_numbers_is_refused():
+    table = pd.DataFrame({"x": np.arange(20.0), "y": np.arange(20) / 7})
+    with pytest.raises(bs.data.TableError, match="'y' holds numbers that are not whole"):
+        mdl_discretization(table, "y")

@@ -86,3 +86,12 @@ def test_missing_features_are_refused():
     rows.iloc[1, 0] = None
     with pytest.raises(bs.TableError, match="row 1 lacks a feature: fill it in, or sample"):
         averaged_tan(frame(), "class").probabilities(rows)
+
+
+def test_the_class_of_new_rows_is_not_read():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.choice(["u", "v"], size=(40, 3)), columns=["a", "b", "y"])
+    model = bs.exact.averaged_tan(table, "y")
+    new = table[:3].assign(y="never seen")
+    pd.testing.assert_frame_equal(model.probabilities(new), model.probabilities(table[:3]))
+    assert repr(model) == "AveragedTAN('y' from 2 features, 40 rows)"

@@ -80,3 +80,17 @@ def test_results_that_were_saved(graphs, tmp_path):
     assert again.equals(bs.direction_table(tree))
     assert graph.graph == bs.consensus_graph(tree).graph
     assert weights.table.equals(bs.graph_weights(tree).table)
+
+
+def test_results_without_columns_say_what_to_sample(graphs):
+    result = dag_posterior(graphs)
+    draws = result["posterior"].to_dataset().drop_vars(["dag", "node", "node_"])
+    result["posterior"] = draws[["arc"]]
+    for read in (bs.direction_table, bs.arc_table, bs.check):
+        with pytest.raises(ValueError, match="sample `dag` too"):
+            read(result)
+
+
+def test_one_chain_keeps_its_dimension(graphs):
+    with pytest.raises(ValueError, match=r"idata\.isel\(chain=\[0\]\)"):
+        bs.direction_table(dag_posterior(graphs).isel(chain=0))

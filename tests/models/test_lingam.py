@@ -33,6 +33,13 @@ def test_normal_columns_are_said_when_the_model_is_built():
     bs.models.lingam(table("gaussian")[:4])  # too few rows to tell
 
 
+def test_normal_columns_are_said_from_complete_rows_where_values_are_missing():
+    gaps = table("gaussian")
+    gaps.iloc[:3, 1] = np.nan
+    with pytest.warns(bs.data.TableWarning, match=r"columns 'a', 'b', 'c' and 'd' cannot be told"):
+        bs.models.lingam(gaps, noise="laplace")
+
+
 def test_normal_noise_is_refused_with_the_noises_there_are():
     with pytest.raises(ValueError, match="`noise` must be one of 'mixture', 'laplace', 'student'"):
         bs.models.lingam(table("laplace"), noise="gaussian")

@@ -40,6 +40,8 @@ RESULTS = {
     "network": ("Bayesian networks", "arc_table"),
     "network_bdeu": ("Bayesian networks", "arc_table"),
     "linear_sem": ("Bayesian networks", "arc_table"),
+    "lingam": ("Bayesian networks", "arc_table"),
+    "network_mixed": ("Bayesian networks of columns of several kinds", "arc_table"),
     "classifier": ("classifiers", "arc_table"),
     "features": ("latent features with loadings", "feature_table"),
     "links": ("latent features of linked objects", "link_probabilities"),

@@ -9,7 +9,7 @@ from tools.dags import dag_posterior, random_dags
 
 import bayesstruct as bs
 
-from bayesstruct.networks.priors.discrete_network import strides
+from bayesstruct.networks.kernels.configurations import strides
 from bayesstruct.networks.reading import effects
 
 STATES = [2, 3, 2, 2, 3]

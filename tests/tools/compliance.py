@@ -40,6 +40,12 @@ def numbers(n=40, d=4, missing=0):
     return pd.DataFrame(x, columns=list("abcdefgh"[:d]))
 
 
+def skewed(n=60, d=4):
+    """Columns of a chain of exponential variables."""
+    x = _rng().exponential(size=(n, d)) @ np.linalg.inv(np.eye(d) - 0.8 * np.eye(d, k=1))
+    return pd.DataFrame(x, columns=list("abcdefgh"[:d]))
+
+
 def mixed():
     """Columns of numbers, two of them cut into classes."""
     x = numbers(missing=4)
@@ -222,6 +228,8 @@ CASES = {
     "linear_sem_gaps": (
         "linear_sem", numbers(missing=4), {"noise": "mixture", "variances": "equal"}, _arcs, False,
     ),
+    "lingam": ("lingam", skewed(), {}, _arcs, False),
+    "network_mixed": ("bayesian_network", with_states().dropna(), {"score": "mixed"}, _arcs, True),
     "classifier": ("network_classifier", codes(states=3), {"target": "c"}, _arcs, True),
     "features": ("latent_features", numbers(missing=3), {}, _features, False),
     "features_slice": ("latent_features", numbers(n=20), {"sampler": "slice"}, _features, False),
@@ -253,6 +261,7 @@ SIMULATIONS = {
     "hidden_causes": {"n": 12, "p": 5},
     "ising": {"n": 12, "p": 5},
     "latent_features": {"n": 12, "d": 5, "missing": 0.1},
+    "linear_sem": {"n": 12, "p": 5, "interventions": 0.2},
     "link_prediction": {"n": 12},
     "markov_transitions": {"n": 12},
     "pairwise_mrf": {"n": 12, "p": 4, "states": 3},

@@ -981,7 +981,7 @@ FAULTS = [
     ),
     # sem
     Fault(
-        "sem: graphs accepted by their scores, whatever the parameters weigh",
+        "sem-weights: graphs accepted by their scores, whatever the parameters weigh",
         "bayesstruct/sem/kernels/chain.py",
         "return _log_mean(then) - new.score - _log_mean(now) + old.score",
         "return 0.0 * _log_mean(then)",

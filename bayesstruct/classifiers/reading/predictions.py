@@ -73,7 +73,7 @@ def class_probabilities(idata: "xr.DataTree", table: "TableLike") -> "pd.DataFra
     """
     import pandas as pd
 
-    coding, at, codes, labels = _read(idata, table)
+    coding, at, codes, labels = _read(idata, table, classes=False)
     logs = _log_joint(idata, coding, at, codes, labels)
     return pd.DataFrame(np.exp(logs), labels, [*coding.levels[at]])
 
@@ -112,7 +112,7 @@ def classification_table(idata: "xr.DataTree", table: "TableLike") -> "pd.DataFr
     """
     import pandas as pd
 
-    coding, at, codes, labels = _read(idata, table)
+    coding, at, codes, labels = _read(idata, table, classes=True)
     name, y = coding.names[at], codes[:, at]
     if (y < 0).any():
         row = labels[int(np.argmax(y < 0))]
@@ -146,9 +146,9 @@ def _measures(p, y):
     }
 
 
-def _read(idata, table):
+def _read(idata, table, *, classes):
     """Coding of the table, position of the target, codes of the rows, -1 where missing, and their labels."""
-    if not ClassifierTarget.is_in(idata):
+    if idata is None or not ClassifierTarget.is_in(idata):
         raise ValueError(
             "the result is not of a classifier, so that no column is its class: sample bs.models.network_classifier, or use "
             "bs.predict(idata, table), which predicts any missing value"
@@ -157,7 +157,7 @@ def _read(idata, table):
     posterior = read_dags(idata)
     coding = StateLevels.coding(posterior.constants, posterior.variables)
     table = MissingCodes.read(idata).without(table, coding.names)
-    codes, labels = read_features(coding, coding.names[at], table)
+    codes, labels = read_features(coding, coding.names[at], table, classes=classes)
     return coding, at, codes, labels
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.errors import TableError, column_list, count
 from bayesstruct.data.names import label_text, nearest
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def mdl_discretization(data: "pd.DataFrame", target: Any) -> Discretization:
     Raises
     ------
     TableError
-        If there is no such target, or it has missing values or one class.
+        If there is no such target, or it has missing values, one class, or numbers that are not whole.
     TypeError
         If `data` is not a pandas table.
 
@@ -130,7 +130,12 @@ def mdl_discretization(data: "pd.DataFrame", target: Any) -> Discretization:
     y = data[names[label_text(target)]]
     if y.isna().any():
         raise TableError(
-            f"the target {label_text(target)!r} is missing in {int(y.isna().sum())} rows: drop these rows"
+            f"the target {label_text(target)!r} is missing in {count(int(y.isna().sum()), 'row')}: drop these rows"
+        )
+    if pd.api.types.is_float_dtype(y) and (y % 1 != 0).any():
+        raise TableError(
+            f"the target {label_text(target)!r} holds numbers that are not whole, which are not classes: cut them into classes first "
+            "(pandas.cut, pandas.qcut)"
         )
     codes = pd.factorize(y)[0]
     if len({*codes.tolist()}) < 2:

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bayesstruct.graphs.plots.forest import name_rows, pair_labels, print_beside, printed
 from bayesstruct.graphs.plots.grid import text_size
 from bayesstruct.graphs.plots.style import axes, ink
@@ -27,7 +29,7 @@ def plot_directions(
     idata : xarray.DataTree
         Result of a model of directed acyclic graphs, such as :func:`bayesstruct.models.bayesian_network`.
     n : int
-        Number of pairs, in the order of `direction_table`.
+        Number of pairs, in the order of `direction_table`, but those with a required arc last.
     ax : matplotlib.axes.Axes, optional
         Where to draw.
 
@@ -48,7 +50,9 @@ def plot_directions(
     """
     if n < 1:
         raise ValueError(f"`n` must be at least 1, got {n}.")
-    table = direction_table(idata).head(n)
+    table = direction_table(idata)
+    required = (table["prior_forward"] == 1) | (table["prior_backward"] == 1)
+    table = table.iloc[np.argsort(required, kind="stable")].head(n)
     if not len(table):
         raise ValueError("the result has a single column, and no pair to draw")
     labels = pair_labels(table, " → ")

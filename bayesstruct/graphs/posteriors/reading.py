@@ -127,6 +127,10 @@ def read_arcs(idata, group: str = "posterior") -> ArcPosterior | DagPosterior:
     acyclic = is_acyclic(constants)
     refuse_absent_arcs(draws, constants, group, weighted=not acyclic)
     refuse_cut_arcs(draws, constants)
+    if not {*SAMPLE_DIMS} <= {*draws.dims}:
+        raise ValueError(
+            f"arcs must have chain and draw, found {(*draws.dims,)}. To read a single chain, keep its dimension: idata.isel(chain=[0])"
+        )
     draws, ends = in_order(draws, constants), ArcEnds.read(constants)
     posterior = (DagPosterior if acyclic else ArcPosterior)(
         draws=draws,

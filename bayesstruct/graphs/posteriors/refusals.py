@@ -117,6 +117,11 @@ def refuse_absent_arcs(
         needed["weight"] = draws
     needed |= dict.fromkeys(("arc_source", "arc_target", "arc_prior"), constants)
     absent = [name for name, where in needed.items() if name not in where.data_vars]
+    if not absent and NODE not in draws.sizes:
+        raise ValueError(
+            "No variable of this result has the names of the columns: in a Bayesian network sample `dag` too, "
+            'pm.sample(var_names=["dag", "arc", ...])'
+        )
     if not absent:
         return
     if "dependency_network" in draws.attrs:
@@ -127,8 +132,8 @@ def refuse_absent_arcs(
     found = ", ".join(map(str, draws.data_vars)) or "nothing"
     raise ValueError(
         f"This result has no {' and no '.join(f'`{name}`' for name in absent)}; its {group} "
-        f"holds {found}. Was it sampled from bs.models.bayesian_network, "
-        f"bs.models.gaussian_neighbourhoods or bs.models.ising_neighbourhoods? {_ARCS}"
+        f"holds {found}. Was it sampled from bs.models.bayesian_network, linear_sem, lingam, "
+        f"network_classifier, gaussian_neighbourhoods or ising_neighbourhoods? {_ARCS}"
     )
 
 

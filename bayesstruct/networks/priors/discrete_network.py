@@ -27,6 +27,7 @@ from pytensor.tensor.random.utils import normalize_size_param
 from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.tensors import as_float
+from bayesstruct.networks.kernels.configurations import strides
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -40,7 +41,6 @@ __all__ = [
     "ProbabilityTables",
     "ProbabilityTablesRV",
     "Rows",
-    "strides",
     "table_cells",
 ]
 
@@ -123,14 +123,6 @@ class Rows(_StateDraws):
             below = np.cumsum(tables[i, cell], axis=1)
             state = (u[:, i, None] * below[:, -1:] > below).sum(axis=1)
             out[:, i] = np.minimum(state, k - 1) if setting[i] < 0 else setting[i]
-
-
-def strides(dag: "ArrayLike", states: Sequence[int]) -> np.ndarray:
-    """Return the change of the configuration of each child by one state of each parent, (d, d)."""
-    present = np.asarray(dag) != 0
-    factor = np.where(present, np.asarray(states)[:, None], 1)
-    before = np.cumprod(factor, axis=0) // factor
-    return np.where(present, before, 0).astype(np.int64)
 
 
 def table_counts(

@@ -25,7 +25,7 @@ class DrawnNetwork:
     """
 
     def __init__(self, dag: np.ndarray, table: np.ndarray, states: np.ndarray):
-        from bayesstruct.networks.priors.discrete_network import strides
+        from bayesstruct.networks.kernels.configurations import strides
 
         self.states, self.step = states, strides(dag, states.tolist())
         self.children = [np.flatnonzero(row) for row in dag]

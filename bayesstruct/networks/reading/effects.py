@@ -239,7 +239,7 @@ def _state_rows(posterior, names, setting):
 
 def _log_probabilities(dags, tables, levels, free, rows):
     """Log probabilities of rows given each graph and its tables, (draws, m), without columns that were set."""
-    from bayesstruct.networks.priors.discrete_network import strides
+    from bayesstruct.networks.kernels.configurations import strides
 
     states = np.array([len(own) for own in levels])
     logs = np.empty((len(dags), len(rows)))
@@ -447,8 +447,8 @@ def state_probabilities(dag, tables, states, set_to) -> list[np.ndarray] | None:
     list of ndarray, or None
         None if a table of more than 2**18 cells would be needed.
     """
+    from bayesstruct.networks.kernels.configurations import strides
     from bayesstruct.networks.kernels.dags import topological_order
-    from bayesstruct.networks.priors.discrete_network import strides
 
     dag = np.asarray(dag) != 0
     step, children = strides(dag, states), dag.sum(axis=1)

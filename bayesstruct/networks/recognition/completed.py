@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.networks.priors.discrete_network import strides
+from bayesstruct.networks.kernels.configurations import strides
 from bayesstruct.networks.recognition.parameters import Regressions
 
 if TYPE_CHECKING:

@@ -170,6 +170,7 @@ def clime(
            [-0.267,  0.933,  0.   ],
            [ 0.   ,  0.   ,  0.8  ]])
     """
+    tol = number("tol", tol, above=0.0)
     moments = second_moments(S, n)
     penalty = clime_penalty(moments) if penalty is None else number("penalty", penalty, least=0.0)
     solution = _path(moments, np.array([penalty]), tol)[0]
@@ -218,6 +219,11 @@ def clime_path(
     [0.5, 1.133]
     """
     moments = second_moments(S, n)
+    if not isinstance(penalties, Iterable):
+        raise TypeError(
+            f"`penalties` must be several numbers, such as [0.5, 0.1], not {penalties!r}"
+        )
+    tol = number("tol", tol, above=0.0)
     levels = np.array([number("penalties", value, least=0.0) for value in penalties])
     solutions = _path(moments, levels, tol)
     for solution in solutions:

@@ -106,7 +106,8 @@ def linear_sem(
         As of :func:`bayesstruct.exact.dag_posterior`, whose options `edge_probability`, `max_parents`, `required`, `forbidden` and
         `tiers` can be given, too.
     draws : int
-        Draws of the parameters of each family; with equal or known variances draws of the common scale are a sixteenth of it.
+        Draws of the parameters of each family; with equal or known variances draws of the common scale are a sixteenth of it. With a mixture, whose weights
+        these draws have too, errors of probabilities can then be some hundredths with the default: see ``arc_errors``.
     random_seed : int or numpy.random.Generator, optional
 
     Returns

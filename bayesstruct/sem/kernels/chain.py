@@ -46,17 +46,15 @@ from bayesstruct.sem.kernels.references import (
 from bayesstruct.sem.kernels.settings import FREE, HORSESHOE, MIXTURE, STUDENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from bayesstruct.networks.exact.problem import NetworkProblem
     from bayesstruct.sem.kernels.scores import Family
 
 __all__ = ["SemChain", "SemState"]
 
-_DRAWS, _REFRESH = (
-    16,
-    4,
-)  # sets of parameters of a column whose parents change, and of one whose do not
+_DRAWS, _REFRESH = 16, 4  # sets of parameters of a column whose parents change, or do not
+_MANY_ROWS, _FEW_DRAWS = 500, 4  # of so many rows weights vary little, and fewer sets will do
 _WALKS = 3  # of the scale and shape that all columns share
 _CLIMBS = 5
 
@@ -102,8 +100,10 @@ class SemChain:
     candidates : int, optional
         Candidate parents of each column to begin with, as in
         :func:`bayesstruct.sem.kernels.candidates.sem_tables`.
-    draws : int
-        Sets of parameters that a column whose parents change is given.
+    draws : int, optional
+        Sets of parameters that a column whose parents change is given; 16 by default, or 4 from 500 rows on.
+    graphs : sequence of (d, d) arrays
+        Good graphs, whose parents are among the candidates.
 
     Examples
     --------
@@ -124,31 +124,50 @@ class SemChain:
     """
 
     def __init__(
-        self, problem: "NetworkProblem", *, candidates: int | None = None, draws: int = _DRAWS
+        self,
+        problem: "NetworkProblem",
+        *,
+        candidates: int | None = None,
+        draws: int | None = None,
+        graphs: "Sequence[np.ndarray]" = (),
     ):
         problem = at_reference(problem)
-        self.problem, self.scores, self.draws = problem, problem.score, int(draws)
+        self.problem, self.scores = problem, problem.score
+        if draws is None:
+            draws = _FEW_DRAWS if len(self.scores.table) >= _MANY_ROWS else _DRAWS
+        self.draws = int(draws)
         self.settings, self.d = self.scores.settings, problem.d
         self.shared = self.settings.variances != FREE
-        self.tables = sem_tables(problem, candidates)
+        self.tables = sem_tables(problem, candidates, graphs)
         self.moves = graph_moves(problem, self.tables)
 
     # --- states and parameters ---------------------------------------------------------------
 
-    def start(self, rng: np.random.Generator) -> SemState:
-        """Return a graph of a short search from a random order, with parameters drawn given it.
+    def start(self, rng: np.random.Generator, graph: np.ndarray | None = None) -> SemState:
+        """Return a graph to begin with, and parameters drawn given it.
 
         Parameters
         ----------
         rng : numpy.random.Generator
+        graph : (d, d) array, optional
+            Acyclic. Columns whose parents are not in the tables get the required ones only; without it
+            the graph is that of a short search from a random order.
 
         Returns
         -------
         SemState
         """
         from bayesstruct.networks.kernels.order_search import best_graph
+        from bayesstruct.networks.kernels.parent_tables import family_scores
 
-        graph = best_graph(self.tables, rng, climbs=_CLIMBS)[0]
+        if graph is not None:
+            graph = np.array(graph, np.int8)
+            unknown = ~np.isfinite(family_scores(self.tables, graph))
+            graph[:, unknown] = self.problem.prior.required[:, unknown]
+            if not np.isfinite(family_scores(self.tables, graph)).all():
+                graph = None
+        if graph is None:
+            graph = best_graph(self.tables, rng, climbs=_CLIMBS)[0]
         return self.parameters(rng, graph)
 
     def parameters(self, rng: np.random.Generator, graph: np.ndarray) -> SemState:

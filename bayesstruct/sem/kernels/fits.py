@@ -9,7 +9,7 @@ the mean of the noise of the column and :math:`\tau` the log of its standard dev
 that modes are the same.
 
 The mode is found by Newton's method, damped as far as the Hessian is not negative definite or a step does not
-improve. Absolute values (Laplace noise and slabs) are smoothed over about the uncertainty of their arguments.
+improve (of a mixture from where :mod:`bayesstruct.sem.kernels.mixture_start` says). Absolute values (Laplace noise and slabs) are smoothed over about the uncertainty of their arguments.
 Scales :math:`\lambda` of a horseshoe are kept at their means given the other parameters, one by one.
 
 References
@@ -37,6 +37,8 @@ from bayesstruct.sem.kernels.errors import (
     start_shape,
 )
 from bayesstruct.sem.kernels.factors import dot, factorize, solve_lower, solve_upper
+from bayesstruct.sem.kernels.horseshoe import log_normal, scale_moments
+from bayesstruct.sem.kernels.mixture_start import begin_mixture
 from bayesstruct.sem.kernels.settings import (
     FREE,
     GAUSSIAN,
@@ -62,7 +64,6 @@ __all__ = [
 _LOG_2PI = math.log(2.0 * math.pi)
 _STEPS, _GAIN = 60, 1e-7  # Newton steps at most; expected gain that is none
 _LONGEST = 0.8  # change of a log scale or of a shape in a step
-_LAMBDAS = np.arange(-9.0, 9.01, 0.25)  # grid of log scales of a horseshoe
 _ROUNDS = 3  # of scales and modes
 _PIVOT = 1e-10
 
@@ -418,34 +419,6 @@ def _laplace_evidence(settings, value, hessian, factor):
 
 
 @vector_inner
-def _scale_moments(gamma, variance, scale):
-    """Mean and sd of a log scale given a coefficient known up to a variance, and log evidence."""
-    high, total, mean, square = -np.inf, 0.0, 0.0, 0.0
-    for log_lambda in _LAMBDAS:
-        high = max(high, _scale_density(gamma, variance, scale, log_lambda))
-    for log_lambda in _LAMBDAS:
-        weight = math.exp(_scale_density(gamma, variance, scale, log_lambda) - high)
-        total += weight
-        mean += weight * log_lambda
-        square += weight * log_lambda * log_lambda
-    mean /= total
-    sd = math.sqrt(max(square / total - mean * mean, 0.01))
-    return mean, sd, high + math.log(total * (_LAMBDAS[1] - _LAMBDAS[0]))
-
-
-@vector_inner
-def _normal(gamma, variance):
-    return -0.5 * (_LOG_2PI + math.log(variance) + gamma * gamma / variance)
-
-
-@vector_inner
-def _scale_density(gamma, variance, scale, log_lambda):
-    slab = (scale * math.exp(log_lambda)) ** 2
-    prior = math.log(2.0 / math.pi) + log_lambda - log_one_plus_square(log_lambda)
-    return _normal(gamma, variance + slab) + prior
-
-
-@vector_inner
 def _update_scales(settings, theta, factor, log_lambda, sd):
     """Move the log scales to their means given the rest; return a correction of the log evidence."""
     p, size, out = len(log_lambda) + 1, len(theta), 0.0
@@ -458,8 +431,8 @@ def _update_scales(settings, theta, factor, log_lambda, sd):
         slab = (settings.scale * math.exp(log_lambda[a - 1])) ** 2
         rest = max(1.0 / variance - 1.0 / slab, 1e-8)
         gamma = theta[a] * inverse / (variance * rest)
-        mean, sd[a - 1], evidence = _scale_moments(gamma, 1.0 / rest, settings.scale)
-        out += evidence - _normal(gamma, 1.0 / rest + slab)
+        mean, sd[a - 1], evidence = scale_moments(gamma, 1.0 / rest, settings.scale)
+        out += evidence - log_normal(gamma, 1.0 / rest + slab)
         log_lambda[a - 1] = mean
     return out
 
@@ -474,11 +447,22 @@ def _fit(y, design, settings, theta, warm):
     left, log_det = _start(y, design, settings, log_lambda, begin)
     if not warm or is_exact(settings):  # the start is the mode then
         theta[:] = begin
+    several = settings.noise == MIXTURE and settings.variances == FREE
+    if several:
+        theta[:p] = begin[:p]
+        begin_mixture(settings, y - theta[:p] @ design, theta, p)
     evidence = 0.0
     for turn in range(_ROUNDS if settings.prior == HORSESHOE and p > 1 else 1):
         if turn > 0:
             _update_scales(settings, theta, factor, log_lambda, sd)
         value = _climb(y, design, settings, log_lambda, theta, hessian)
+        if several:
+            other = theta.copy()
+            if begin_mixture(settings, y - theta[:p] @ design, other, p):
+                curve = hessian.copy()
+                found = _climb(y, design, settings, log_lambda, other, curve)
+                if found > value:
+                    value, theta[:], hessian[:] = found, other, curve
         evidence = _laplace_evidence(settings, value, hessian, factor)
     if settings.prior == HORSESHOE:
         final = log_lambda.copy()
@@ -518,9 +502,8 @@ def _even_hessian(settings, theta, p, hessian):
     for k in range(size - p - 1):
         jacobian[p, p + 1 + k] = -by_log_sd[k]
         jacobian[0, p + 1 + k] = scale * (by_log_sd[k] * mean - by_mean[k])
-    for a in range(
-        size
-    ):  # hessian times jacobian, of which only rows 0 and p are not those of an identity
+    # Hessian times Jacobian, of which only rows 0 and p are not those of an identity.
+    for a in range(size):
         for b in range(size):
             out[a, b] = hessian[a, b]
             if b > 0:
@@ -567,7 +550,8 @@ def fit_family(y, design, settings: SemSettings, *, tau=0.0, shape=None, start=N
     shape : (S,) float array, optional
         Shape of the noise: used with a mixture and equal or known variances, else a start.
     start : (k + 2 + S,) float array, optional
-        Where to begin, for example the mode with one parent less and 0.
+        Where to begin, for example the mode with one parent less and 0. Not used for a mixture with free variances, whose mode is
+        searched for from several points.
 
     Returns
     -------

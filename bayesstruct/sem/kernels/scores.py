@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesstruct.networks.kernels.scores.base import Score, finite_numbers
-from bayesstruct.sem.kernels.errors import shape_size, start_shape
+from bayesstruct.sem.kernels.errors import start_shape
 from bayesstruct.sem.kernels.fits import (
     FamilyFit,
     fit_family,
@@ -23,7 +23,7 @@ from bayesstruct.sem.kernels.fits import (
     parameter_count,
 )
 from bayesstruct.sem.kernels.proposals import even_numbers, give_shared, weigh
-from bayesstruct.sem.kernels.settings import FREE, SemSettings
+from bayesstruct.sem.kernels.settings import FREE, MIXTURE, SemSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -184,7 +184,9 @@ class SemScores(Score):
         return self._known[key]
 
     def _start(self, child, parents):
-        """Mode with one parent less, where it is known."""
+        """Mode with one parent less, where it is known; a mixture begins elsewhere."""
+        if self.settings.noise == MIXTURE and self.settings.variances == FREE:
+            return None
         for a in range(len(parents)):
             known = self._known.get((child, parents[:a] + parents[a + 1 :]))
             if known is not None:
@@ -211,8 +213,3 @@ class SemScores(Score):
                 continue
             parents = tuple(sorted([*chosen, *(int(j) for j in fixed)]))
             out[m] = self._scored(int(child), parents)[0]
-
-    @property
-    def shape_count(self) -> int:
-        """Number of coordinates of a shape."""
-        return int(shape_size(self.settings.noise))

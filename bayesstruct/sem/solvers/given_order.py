@@ -237,7 +237,7 @@ def _relative(variances, known, names):
 def _parents(order, graph, names):
     """Positions of the parents of each column."""
     if (order is None) == (graph is None):
-        raise TypeError("give `order` or `graph`, not both")
+        raise TypeError("give either `order` or `graph`")
     if order is not None:
         places = order_positions(order, names)
         rank = np.argsort(places)

@@ -242,7 +242,7 @@ def _kept(threshold, moments, weights):
 def _start(data, precision, estimator, penalty, n):
     """Moments, precision matrix to begin with, its penalty, and the name of the estimator."""
     if (data is None) == (precision is None):
-        raise TypeError("give a table or covariance matrix, or `precision`, not both")
+        raise TypeError("give either a table or covariance matrix, or `precision`")
     if precision is not None:
         if estimator is not None or penalty is not None or n is not None:
             raise ValueError("`estimator`, `penalty` and `n` do not apply to a given `precision`")

@@ -13,7 +13,7 @@ from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
 from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
 from bayesstruct.sem.kernels.errors import start_shape
-from bayesstruct.sem.kernels.settings import FREE, MIXTURE
+from bayesstruct.sem.kernels.settings import FREE, GAUSSIAN, MIXTURE
 from bayesstruct.sem.priors.incomplete import MissingNumbersRV
 from bayesstruct.sem.priors.parameters import (
     ArcSlabsRV,
@@ -38,6 +38,7 @@ _OWN = (
     NoiseDegreesRV,
     MissingNumbersRV,
 )
+_SEED = 20170  # candidates are part of the target: all chains have to have the same
 _BEGIN = 20  # sweeps until what columns share is near where it will be
 _SUPPORTED = (
     "Supported are one observed LinearSem with ArcSlabs, Intercepts and NoiseScales or a CommonNoiseScale of a DAG "
@@ -58,13 +59,26 @@ class _Complete:
     def __init__(self, equations, candidates):
         from bayesstruct.sem.kernels.chain import SemChain
 
-        self.points = Points(equations)
-        self.chain = SemChain(sem_problem(equations), candidates=candidates)
+        self.points, self.problem = Points(equations), sem_problem(equations)
+        settings = equations.settings
+        self.told = settings.noise != GAUSSIAN and settings.variances == FREE
+        self.told = self.told and bool(equations.free.all())
+        graphs = self._direct(np.random.default_rng(_SEED), 1)
+        self.chain = SemChain(self.problem, candidates=candidates, graphs=graphs)
+
+    def _direct(self, rng, count):
+        """Graphs of DirectLiNGAM of the table and of bootstrapped tables; none where it tells nothing."""
+        from bayesstruct.sem.solvers.direct_lingam import bootstrapped_graphs
+
+        if not self.told:
+            return []
+        return bootstrapped_graphs(self.problem.score.table, self.problem.prior, rng, count) or []
 
     def start(self, rng, point):
-        """Put the end of a short search into a point, unless it has arcs beside required ones."""
+        """Put a graph of DirectLiNGAM, or the end of a short search, into a point, unless it has arcs beside required ones."""
         if not (point[self.points.dag] != self.chain.problem.prior.required).any():
-            self.points.write(self.chain.start(rng), point)
+            graphs = self._direct(rng, 2)
+            self.points.write(self.chain.start(rng, graphs[1] if graphs else None), point)
 
     def move(self, rng, point):
         """Draw graph and parameters; return the share of proposals that were accepted."""
@@ -158,7 +172,7 @@ class LinearSemMCMC(GibbsStep):
     Parameters
     ----------
     candidates : int, optional
-        Candidate parents of each column to begin with; 7 beyond 14 columns. Graphs whose parent sets have more than one
+        Candidate parents of each column to begin with; 5 to 8 beyond 9 columns. Graphs whose parent sets have more than one
         parent outside the candidates are not visited. Not used if values are missing.
 
     Raises
@@ -168,7 +182,9 @@ class LinearSemMCMC(GibbsStep):
 
     Notes
     -----
-    The first call of a chain puts it at the end of a short search from a random order, so that chains start apart.
+    The first call of a chain puts it at the graph of DirectLiNGAM of rows drawn with replacement, or at the end of a short search
+    from a random order where normal noise, equal or known variances or interventions leave that without a basis, so that chains
+    start apart.
 
     Statistics of each draw: ``n_arcs``, and ``acceptance``, the share of the proposed graphs that were accepted.
 

@@ -206,3 +206,14 @@ def test_directions_in_given_axes_with_the_fonts_of_the_user(directed):
         assert white == "white"
     with pytest.raises(ValueError, match="at least 1"):
         plot_directions(directed, n=0)
+
+
+def test_directions_of_pairs_that_were_tested_come_first():
+    graphs = np.zeros((2, 50, 3, 3))
+    graphs[..., 0, 1] = 1  # required
+    graphs[:, ::2, 1, 2] = 1
+    prior = np.full((3, 3), 0.25)
+    prior[0, 1], prior[1, 0] = 1.0, 0.0
+    idata = dag_posterior(graphs, prior=prior.T[~np.eye(3, dtype=bool)])
+    ax = plot_directions(idata, n=2)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["v1 → v2", "v0 → v2"]

@@ -171,3 +171,10 @@ def test_input_that_cannot_be_used():
         clime(frame.assign(b=frame.b.where(frame.b > -1)))
     with pytest.raises(TableError, match="another order"):
         clime(pd.DataFrame(np.eye(4), index=list("bacd"), columns=list("abcd")), 0.1)
+
+
+def test_penalties_and_tolerance_are_checked():
+    with pytest.raises(TypeError, match="`penalties` must be several numbers"):
+        clime_path(np.eye(2), 0.1)
+    with pytest.raises(ValueError, match="`tol` must be above 0"):
+        clime(np.eye(2), 0.1, tol=-1)

@@ -180,3 +180,26 @@ def test_even_numbers_have_the_moments_of_random_ones():
     np.testing.assert_allclose(numbers[:, :normal].mean(0), 0.0, atol=0.05)
     np.testing.assert_allclose(numbers[:, :normal].std(0), 1.0, atol=0.1)
     np.testing.assert_allclose(numbers[:, normal:].mean(0), 1.0, atol=0.15)
+
+
+def _start_of(weights, y, settings):
+    """Make a start with other weights of a mixture, as one that has fitted with another parent might have."""
+    theta = np.zeros(8)
+    theta[1], theta[2:] = np.log(y.std()), np.cbrt(settings.concentration * np.array(weights))
+    return theta
+
+
+@pytest.mark.parametrize("noise", ["uniform", "exponential"])
+def test_modes_of_mixtures_do_not_depend_on_where_they_begin(noise):
+    rng = np.random.default_rng(0)
+    y = rng.uniform(-1.7, 1.7, 500) if noise == "uniform" else rng.exponential(size=500) - 1.0
+    settings = sem_settings(2, noise="mixture")
+    design = np.ones((1, 500))
+    starts = [(0.02, 0.3, 0.36, 0.28, 0.02, 0.02), (0.3, 0.25, 0.2, 0.15, 0.05, 0.05)]
+    found = [fit_family(y, design, settings).log_evidence]
+    for weights in starts:
+        found.append(
+            fit_family(y, design, settings, start=_start_of(weights, y, settings)).log_evidence
+        )
+    assert np.ptp(found) < 0.01
+    # With n = 1,000 and Newton's method alone other modes lay up to 48 below the best one.

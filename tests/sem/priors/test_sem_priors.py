@@ -1,12 +1,14 @@
 """Distributions of linear structural equations against densities written out with SciPy, and laws of their draws."""
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
 from scipy import stats
 
+from bayesstruct.data.errors import TableWarning
 from bayesstruct.models import linear_sem
 from bayesstruct.sem.data import sem_table
 from bayesstruct.sem.kernels.errors import BASE
@@ -193,3 +195,13 @@ def test_known_variances_go_by_name_and_up_to_a_factor():
     assert len(set(one.table.scale)) == 1
     with pytest.raises(ValueError, match="goes with variances='known'"):
         sem_table(X, variances="equal", known_variances=KNOWN)
+
+
+def test_columns_that_were_standardised_do_not_go_with_equal_variances():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(50, 3)), columns=list("abc"))
+    table = (table - table.mean()) / table.std()
+    with pytest.warns(TableWarning, match="same standard deviation.*variances='free'"):
+        linear_sem(table, variances="equal")
+    with pytest.raises(ValueError, match="largest of `known_variances`"):
+        linear_sem(table, variances="known", known_variances=[1.0, 1e20, 1e-20])

@@ -193,9 +193,9 @@ def test_units_do_not_matter_with_free_variances_and_a_graph_may_be_given():
 
 def test_input_that_cannot_be_used():
     x = table()
-    with pytest.raises(TypeError, match="not both"):
+    with pytest.raises(TypeError, match="give either"):
         linear_sem(x)
-    with pytest.raises(TypeError, match="not both"):
+    with pytest.raises(TypeError, match="give either"):
         linear_sem(x, ORDER, graph=nx.DiGraph())
     with pytest.raises(TableError, match="leaves out column 'd'"):
         linear_sem(x, ["a", "b", "c"])

@@ -292,7 +292,7 @@ def test_input_that_cannot_be_used():
         sink_removal(precision=[[1.0, 2.0], [2.0, 1.0]])
     with pytest.raises(TableError, match="symmetric square"):
         sink_removal(precision=table)
-    with pytest.raises(TypeError, match="not both"):
+    with pytest.raises(TypeError, match="either a table"):
         sink_removal(table, precision=np.eye(3))
     with pytest.raises(TypeError, match="needs the number of rows"):
         sink_removal(table.cov())
