@@ -25,6 +25,7 @@ RESULTS = (
     "membership.csv",
     "graph.graphml",
     "graph.png",
+    "directions.png",
     "evidence.png",
     "centrality.png",
     "differences.png",
