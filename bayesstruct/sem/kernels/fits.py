@@ -564,7 +564,7 @@ def fit_family(y, design, settings: SemSettings, *, tau=0.0, shape=None, start=N
     >>> x = np.random.default_rng(0).laplace(size=(200, 2))
     >>> y, design = family_design(x @ [[1, 2], [0, 1]], 1, [0])
     >>> fit_family(y, design, sem_settings(2)).mode[1].round(1)
-    np.float64(2.0)
+    np.float64(1.9)
     """
     p, size = len(design), shape_size(settings.noise)
     theta = np.zeros(p + 1 + size)
