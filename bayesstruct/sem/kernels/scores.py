@@ -23,6 +23,7 @@ from bayesstruct.sem.kernels.fits import (
     parameter_count,
 )
 from bayesstruct.sem.kernels.proposals import even_numbers, give_shared, weigh
+from bayesstruct.sem.kernels.refinement import refined
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE, SemSettings
 
 if TYPE_CHECKING:
@@ -145,7 +146,8 @@ class SemScores(Score):
             return self._families[key]
         y, design = self._design(*key)
         score, mode = self._scored(*key)
-        found = Family(y, design, self._fit(key[0], y, design, mode), score)
+        fit = refined(y, design, self._fit(key[0], y, design, mode), self.settings)
+        found = Family(y, design, fit, score)
         self._families[key] = found
         if len(self._families) > _FAMILIES:
             self._families.popitem(last=False)
