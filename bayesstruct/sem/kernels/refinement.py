@@ -19,8 +19,8 @@ from bayesstruct.sem.kernels.settings import FREE, MIXTURE, SemSettings
 
 __all__ = ["refined"]
 
-_MANY_ROWS = 300  # from here on a draw costs more, and the mode says more
-_DRAWS, _ROUNDS = (256, 128), (8, 4)  # with few rows, with many
+_MANY_ROWS = 500  # beyond, the mode is typical, and draws take long
+_DRAWS, _ROUNDS = 256, 8
 _SHARE = 0.1  # effective share of the draws that weights keep
 _WIDER = 5.0  # times the variance of shapes in the first round
 _KEPT = 0.1  # part of the covariance before that stays
@@ -41,10 +41,10 @@ def refined(y, design, fit: FamilyFit, settings: SemSettings) -> FamilyFit:
     Returns
     -------
     FamilyFit
-        The same one where the noise is no mixture or columns share it, and where draws do not show a covariance. Mode and evidence
+        The same one where the noise is no mixture or columns share it, with many rows, and where draws do not show a covariance. Mode and evidence
         stay.
     """
-    if settings.noise != MIXTURE or settings.variances != FREE or not len(y):
+    if settings.noise != MIXTURE or settings.variances != FREE or not 0 < len(y) <= _MANY_ROWS:
         return fit
     try:
         return _searched(y, design, fit, settings)
@@ -53,11 +53,11 @@ def refined(y, design, fit: FamilyFit, settings: SemSettings) -> FamilyFit:
 
 
 def _searched(y, design, fit, settings):
-    rng, many, p = np.random.default_rng(_SEED), len(y) > _MANY_ROWS, len(design)
+    rng, p = np.random.default_rng(_SEED), len(design)
     found = _with_covariance(fit, fit.centre, _wider(np.linalg.inv(fit.precision), p), p)
     points, weights = np.empty((0, len(fit.centre))), np.empty(0)
-    for _ in range(_ROUNDS[many]):
-        draws, logs = _draws(rng, y, design, found, settings, _DRAWS[many])
+    for _ in range(_ROUNDS):
+        draws, logs = _draws(rng, y, design, found, settings, _DRAWS)
         points, weights = np.vstack([points, draws]), np.append(weights, logs)
         if np.isfinite(weights).sum() < _LEAST * len(fit.centre):
             return fit
