@@ -187,7 +187,10 @@ class SemChain:
         for i in range(self.d):
             family = self._family(graph, i)
             draws, weights = self._draws(rng, i, family, tau, shape, self.draws)
-            thetas.append(draws[_pick(rng, weights)])
+            if weights.max() > -np.inf:
+                thetas.append(draws[_pick(rng, weights)])
+            else:
+                thetas.append(np.concatenate([family.fit.mode, family.fit.scale_mean]))
         return self._state(graph, thetas)
 
     def _family(self, graph, i) -> "Family":

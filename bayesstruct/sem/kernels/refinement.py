@@ -25,6 +25,7 @@ _SHARE = 0.1  # effective share of the draws that weights keep
 _WIDER = 5.0  # times the variance of shapes in the first round
 _KEPT = 0.1  # part of the covariance before that stays
 _LEAST = 3  # draws that can be, for each parameter, for a covariance
+_INSIDE = 0.5  # share of the draws that can be
 _SEED = 20171
 
 
@@ -62,6 +63,9 @@ def _searched(y, design, fit, settings):
         if np.isfinite(weights).sum() < _LEAST * len(fit.centre):
             return fit
         found = _moved(found, points, _tempered(weights), p)
+    logs = _draws(rng, y, design, found, settings, _DRAWS)[1]
+    if np.isfinite(logs).mean() < _INSIDE:
+        return fit
     np.linalg.cholesky(found.precision)
     return found
 
