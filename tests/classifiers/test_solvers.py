@@ -218,10 +218,6 @@ BAD = [
         "[Cc]olumn 'b' has the state 7, which the model does not know",
     ),
     (
-        lambda: network_classifier(frame(), "class").probabilities(spoilt(**{"class": "maybe"})),
-        "[Cc]olumn 'class' has the state 'maybe'",
-    ),
-    (
         lambda: network_classifier(frame(), "class").probabilities(frame().drop(columns="b")),
         "Column 'b' of the model is absent",
     ),

@@ -104,7 +104,7 @@ def test_bad_rows_are_refused_by_column_and_state(tan):
     with pytest.raises(bs.TableError, match=r"[Cc]olumn 'b' has the state 9, which the model"):
         bs.class_probabilities(tan, frame().assign(b=9))
     with pytest.raises(bs.TableError, match=r"[Cc]olumn 'class' has the state 'up'"):
-        bs.class_probabilities(tan, frame().assign(**{"class": "up"}))
+        bs.classification_table(tan, frame().assign(**{"class": "up"}))
     with pytest.raises(bs.TableError, match="Column 'd' of the model is absent"):
         bs.class_probabilities(tan, frame().drop(columns="d"))
     other = tan.copy()

@@ -8,11 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesstruct.sem.kernels.kernel_information import (
-    kernel_factor,
-    kernel_information,
-    kernel_settings,
-)
 from bayesstruct.sem.kernels.pairwise_ratio import pairwise_ratios
 from bayesstruct.sem.solvers.knowledge import Knowledge
 
@@ -149,6 +144,12 @@ class _ByKernel:
         self.information = np.zeros((d, d))
 
     def __call__(self, rows, left, candidate, no_path):
+        from bayesstruct.sem.kernels.kernel_information import (
+            kernel_factor,
+            kernel_information,
+            kernel_settings,
+        )
+
         correlation = rows @ rows.T / rows.shape[1]
         settings = kernel_settings(rows.shape[1])
         guesses = self.information[np.ix_(left, left)]
