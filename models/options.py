@@ -144,6 +144,20 @@ _FIELD = (
     _positive("difference_scale", "Standard deviation of differences between groups."),
 )
 
+#: Options that the models of linear structural equations share.
+_EQUATIONS = (
+    _positive("scale", "Of the weights, in units of the noise."),
+    _choice("graph_prior", "Of graphs.", "uniform", "uniform", "edge", "fair"),
+    _chance("edge_probability", "Of the graph prior edge."),
+    _whole("max_parents", "Maximum number of parents of a column."),
+    Option("required", "pairs", "Arc (from, to) known to be there.", ()),
+    Option("forbidden", "pairs", "Arc (from, to) known to be absent.", ()),
+    Option("tiers", "tiers", "Groups of columns, the earliest first; no arc points back."),
+    Option("interventions", "set", "Which values were set from outside."),
+    _positive("equivalent_sample_size", "Rows that the prior is worth.", 1.0),
+    _ROW_COUNTS,
+)
+
 #: Options of each model, by its name, as the command line takes them.
 OPTIONS: dict[str, tuple[Option, ...]] = {
     "gaussian_graphical": (
@@ -273,32 +287,14 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         ),
         _choice("variances", "Of the noise; known ones are for Python only.", "free", "free", "equal"),
         _prior("linear_sem"),
-        _positive("scale", "Of the weights, in units of the noise."),
-        _choice("graph_prior", "Of graphs.", "uniform", "uniform", "edge", "fair"),
-        _chance("edge_probability", "Of the graph prior edge."),
-        _whole("max_parents", "Maximum number of parents of a column."),
-        Option("required", "pairs", "Arc (from, to) known to be there.", ()),
-        Option("forbidden", "pairs", "Arc (from, to) known to be absent.", ()),
-        Option("tiers", "tiers", "Groups of columns, the earliest first; no arc points back."),
-        Option("interventions", "set", "Which values were set from outside."),
-        _positive("equivalent_sample_size", "Rows that the prior is worth.", 1.0),
-        _ROW_COUNTS,
+        *_EQUATIONS,
     ),
     "lingam": (
         _choice(
             "noise", "Distribution of the noise.", "mixture", "mixture", "laplace", "student",
         ),
         _prior("lingam"),
-        _positive("scale", "Of the weights, in units of the noise."),
-        _choice("graph_prior", "Of graphs.", "uniform", "uniform", "edge", "fair"),
-        _chance("edge_probability", "Of the graph prior edge."),
-        _whole("max_parents", "Maximum number of parents of a column."),
-        Option("required", "pairs", "Arc (from, to) known to be there.", ()),
-        Option("forbidden", "pairs", "Arc (from, to) known to be absent.", ()),
-        Option("tiers", "tiers", "Groups of columns, the earliest first; no arc points back."),
-        Option("interventions", "set", "Which values were set from outside."),
-        _positive("equivalent_sample_size", "Rows that the prior is worth.", 1.0),
-        _ROW_COUNTS,
+        *_EQUATIONS,
     ),
     "network_classifier": (
         Option("target", "text", "Column of the class, which the others predict.", required=True),
