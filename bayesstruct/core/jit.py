@@ -33,6 +33,7 @@ from bayesstruct.core.machine_code.linking import LinkedDispatcher
 
 __all__ = [
     "cache_folder",
+    "fused_inner",
     "fused_kernel",
     "inlined",
     "inner",
@@ -102,6 +103,7 @@ vector_kernel = _options(error_model="numpy", fastmath=_REORDERED)
 #: from Python ends the interpreter.
 inner = _options(**_INNER)
 numpy_inner = _options(error_model="numpy", **_INNER)
+fused_inner = _options(error_model="numpy", fastmath={"contract"}, **_INNER)
 vector_inner = _options(error_model="numpy", fastmath=_REORDERED, **_INNER)
 #: Small functions that become part of their callers.
 inlined = _options(inline="always")

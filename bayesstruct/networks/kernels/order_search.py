@@ -197,8 +197,8 @@ def _disturb(rng, order, position, moves):
 
 
 @kernel
-def _search(rng, t, tables, required, climbs, order):
-    """Write the best order found in a number of climbs; return its score."""
+def _search(rng, t, tables, required, climbs, order, given):
+    """Write the best order found in a number of climbs, the first from the order if it is given; return its score."""
     d = len(order)
     here, there, position = order.copy(), order.copy(), order.copy()
     for k in range(d):
@@ -206,10 +206,11 @@ def _search(rng, t, tables, required, climbs, order):
     scores = np.empty((4, d))
     best = now = -np.inf
     vain = _PATIENCE * d
-    for _ in range(climbs):
+    for turn in range(climbs):
         if vain >= _PATIENCE * d:
             now, vain = -np.inf, 0
-            random_order(rng, required, there)
+            if not (given and turn == 0):
+                random_order(rng, required, there)
             for k in range(d):
                 position[there[k]] = k
         else:
@@ -254,7 +255,7 @@ def _best_parents(t, tables, order, adjacency):
                 adjacency[own[LIST + b], i] = 1
 
 
-def best_graph(tables, rng, *, climbs=None):
+def best_graph(tables, rng, *, climbs=None, order=None):
     """Search for the graph of the greatest sum of scores.
 
     Parameters
@@ -263,6 +264,8 @@ def best_graph(tables, rng, *, climbs=None):
     rng : numpy.random.Generator
     climbs : int, optional
         Local searches in all, by default 16 for each variable.
+    order : (d,) int array_like, optional
+        Where the first search begins; a random order by default.
 
     Returns
     -------
@@ -278,11 +281,12 @@ def best_graph(tables, rng, *, climbs=None):
     ValueError
         If no graph of finite score was found.
     """
-    d = tables.d
-    order, adjacency, required = np.arange(d), np.zeros((d, d), np.int8), required_parents(tables)
+    d, given = tables.d, order is not None
+    order = np.array(order if given else np.arange(d), np.int64)
+    adjacency, required = np.zeros((d, d), np.int8), required_parents(tables)
     best, score = best_tables(tables), -np.inf
     if build(required.astype(np.int8), np.empty((d, d), np.uint8)):
-        score = _search(rng, tables, best, required, climbs or 16 * d, order)
+        score = _search(rng, tables, best, required, climbs or 16 * d, order, given)
     if score < 0.5 * _IMPOSSIBLE:
         raise ValueError(
             "no acyclic graph was found whose parent sets are all possible: add the required parents "

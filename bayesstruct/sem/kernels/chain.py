@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.networks.kernels.dags import topological_order
 from bayesstruct.networks.kernels.parent_tables import ROWS
 from bayesstruct.networks.solvers.parent_search import ALL_PARENTS
 from bayesstruct.sem.kernels.candidates import sem_tables
@@ -144,30 +145,23 @@ class SemChain:
     # --- states and parameters ---------------------------------------------------------------
 
     def start(self, rng: np.random.Generator, graph: np.ndarray | None = None) -> SemState:
-        """Return a graph to begin with, and parameters drawn given it.
+        """Return the graph at the end of a short search, and parameters drawn given it.
 
         Parameters
         ----------
         rng : numpy.random.Generator
         graph : (d, d) array, optional
-            Acyclic. Columns whose parents are not in the tables get the required ones only; without it
-            the graph is that of a short search from a random order.
+            Acyclic, with the required arcs. The search begins at its order; without it at random ones.
 
         Returns
         -------
         SemState
         """
         from bayesstruct.networks.kernels.order_search import best_graph
-        from bayesstruct.networks.kernels.parent_tables import family_scores
 
-        if graph is not None:
-            graph = np.array(graph, np.int8)
-            unknown = ~np.isfinite(family_scores(self.tables, graph))
-            graph[:, unknown] = self.problem.prior.required[:, unknown]
-            if not np.isfinite(family_scores(self.tables, graph)).all():
-                graph = None
-        if graph is None:
-            graph = best_graph(self.tables, rng, climbs=_CLIMBS)[0]
+        order = None if graph is None else topological_order(graph)
+        climbs = _CLIMBS if order is None else 1
+        graph = best_graph(self.tables, rng, climbs=climbs, order=order)[0]
         return self.parameters(rng, graph)
 
     def parameters(self, rng: np.random.Generator, graph: np.ndarray) -> SemState:

@@ -21,6 +21,7 @@ import math
 import numpy as np
 
 from bayesstruct.core.jit import kernel, vector_inner
+from bayesstruct.core.special import vector_exp
 from bayesstruct.sem.kernels.settings import GAUSSIAN, LAPLACE, MIXTURE, STUDENT, SemSettings
 
 __all__ = [
@@ -49,6 +50,8 @@ _BASE = np.exp(-0.5 * (LOCATIONS[:-1] / 0.9) ** 2)
 #: Prior means of the weights of a mixture: nearly a normal distribution of variance 1.
 BASE = np.append((1.0 - _WIDE_SHARE) * _BASE / _BASE.sum(), _WIDE_SHARE)
 _FAR = 12.0  # beyond it only the wide component counts
+_LOG_RATIO, _NARROW_RATE, _WIDE_RATE = _STEP / _NARROW**2, -0.5 / _NARROW**2, -0.5 / _WIDE**2
+_SMALL, _SMALLEST = 1e-150, 1e-300
 _ROOT2 = math.sqrt(2.0)
 _LOG_2PI = math.log(2.0 * math.pi)
 _DIFFERENCE = 1e-3  # step of differences of log-gamma functions
@@ -83,26 +86,62 @@ def _heights(shape, out):
     out[_K - 1] = weights[_K - 1] / (_WIDE * math.sqrt(2.0 * math.pi))
 
 
+# The narrow components lie on a grid: their densities are a geometric sequence. Far away only the wide one counts. The
+# loops over rows call nothing but exponentials, so that they vectorise.
+
+
 @vector_inner
-def _fill_parts(e, heights, parts):
-    """Write the densities of the components at a point; return their sum."""
-    wide = heights[_K - 1] * math.exp(-0.5 * (e / _WIDE) ** 2)
-    if abs(e) > _FAR:
-        parts[: _K - 1] = 0.0
-        parts[_K - 1] = max(wide, 1e-300)
-        return parts[_K - 1]
-    # The narrow components lie on a grid: their densities are a geometric sequence.
-    centre, ratio = math.exp(-0.5 * (e / _NARROW) ** 2), math.exp(e * _STEP / _NARROW**2)
-    up, down, total = centre, centre, wide
-    parts[_SIDE] = heights[_SIDE] * centre
+def _fill_density(e, heights, density):
+    """Write the densities of residuals."""
+    wide = heights[_K - 1]
+    for r in range(len(e)):
+        x = min(max(e[r], -_FAR), _FAR)
+        ratio = vector_exp(x * _LOG_RATIO)
+        inverse = 1.0 / ratio
+        total, up, down = heights[_SIDE], 1.0, 1.0
+        for k in range(1, _SIDE + 1):
+            up *= ratio
+            down *= inverse
+            total += heights[_SIDE + k] * up + heights[_SIDE - k] * down
+        total *= vector_exp(_NARROW_RATE * x * x)
+        density[r] = total + wide * vector_exp(_WIDE_RATE * e[r] * e[r])
+
+
+@vector_inner
+def _fill_shares(e, heights, shares, density):
+    """Write the densities of residuals, and the shares that components have of them."""
+    for r in range(len(e)):
+        x = min(max(e[r], -_FAR), _FAR)
+        shares[_SIDE, r] = vector_exp(_NARROW_RATE * x * x)
+        shares[_K - 1, r] = vector_exp(_WIDE_RATE * e[r] * e[r])
+        density[r] = vector_exp(x * _LOG_RATIO)
     for k in range(1, _SIDE + 1):
-        up *= ratio
-        down /= ratio
-        parts[_SIDE + k], parts[_SIDE - k] = heights[_SIDE + k] * up, heights[_SIDE - k] * down
-    for k in range(_K - 1):
-        total += parts[k]
-    parts[_K - 1] = wide
-    return total
+        for r in range(len(e)):
+            shares[_SIDE + k, r] = shares[_SIDE + k - 1, r] * density[r]
+            shares[_SIDE - k, r] = shares[_SIDE - k + 1, r] / density[r]
+    density[:] = 0.0
+    for k in range(_K):
+        for r in range(len(e)):
+            shares[k, r] *= heights[k]
+            density[r] += shares[k, r]
+    for k in range(_K):
+        for r in range(len(e)):
+            shares[k, r] /= density[r]
+
+
+@vector_inner
+def _sum_of_logs(x):
+    """Sum of the logarithms of positive numbers that are at most one: logarithms of products, which are few."""
+    total, product = 0.0, 1.0
+    for r in range(len(x)):
+        if x[r] < _SMALL:
+            total += math.log(max(x[r], _SMALLEST))
+        else:
+            product *= x[r]
+            if product < _SMALL:
+                total += math.log(product)
+                product = 1.0
+    return total + math.log(product)
 
 
 @kernel
@@ -136,11 +175,10 @@ def log_density(noise, e, shape):
         for r in range(n):
             total += math.log1p(e[r] * e[r] / m)
         return n * _student_constant(m) - 0.5 * (m + 3.0) * total
-    heights, parts = np.empty(_K), np.empty(_K)
+    heights, density = np.empty(_K), np.empty(n)
     _heights(shape, heights)
-    for r in range(n):
-        total += math.log(_fill_parts(e[r], heights, parts))
-    return total
+    _fill_density(e, heights, density)
+    return _sum_of_logs(density)
 
 
 @vector_inner
@@ -193,25 +231,27 @@ def _student_terms(e, shape, slope, bend, cross, gradient, hessian):
 
 @vector_inner
 def _mixture_terms(e, shape, slope, bend, cross, gradient, hessian):
-    n, total = len(e), 0.0
-    heights, parts, counts = np.empty(_K), np.empty(_K), np.zeros(_K)
-    shares = np.empty((_K, n))
+    n = len(e)
+    heights, counts = np.empty(_K), np.zeros(_K)
+    shares, density = np.empty((_K, n)), np.empty(n)
     _heights(shape, heights)
+    _fill_shares(e, heights, shares, density)
+    total = _sum_of_logs(density)
+    slope[:], bend[:] = 0.0, 0.0
+    for k in range(_K):
+        precision, at, count = 1.0 / (WIDTHS[k] * WIDTHS[k]), LOCATIONS[k], 0.0
+        for r in range(n):
+            own = (at - e[r]) * precision
+            slope[r] += shares[k, r] * own
+            bend[r] += shares[k, r] * (own * own - precision)
+            count += shares[k, r]
+        counts[k] = count
     for r in range(n):
-        density = _fill_parts(e[r], heights, parts)
-        total += math.log(density)
-        mean, square = 0.0, 0.0
-        for k in range(_K):
-            share = parts[k] / density
-            own = (LOCATIONS[k] - e[r]) / (WIDTHS[k] * WIDTHS[k])
-            shares[k, r] = share
-            counts[k] += share
-            mean += share * own
-            square += share * (own * own - 1.0 / (WIDTHS[k] * WIDTHS[k]))
-        slope[r], bend[r] = mean, square - mean * mean
-        for k in range(_K):
-            own = (LOCATIONS[k] - e[r]) / (WIDTHS[k] * WIDTHS[k])
-            cross[k, r] = shares[k, r] * (own - mean)
+        bend[r] -= slope[r] * slope[r]
+    for k in range(_K):
+        precision, at = 1.0 / (WIDTHS[k] * WIDTHS[k]), LOCATIONS[k]
+        for r in range(n):
+            cross[k, r] = shares[k, r] * ((at - e[r]) * precision - slope[r])
     weights = mixture_weights(shape)
     for k in range(_K):
         gradient[k] = counts[k] - n * weights[k]

@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesstruct.core.jit import kernel, vector_inner
 from bayesstruct.sem.kernels.errors import BASE, LOCATIONS, WIDTHS
+from bayesstruct.sem.kernels.factors import dot
 from bayesstruct.sem.kernels.settings import SemSettings
 
 __all__ = ["begin_mixture"]
@@ -16,6 +17,17 @@ _SHIFTS = np.array([-1.4, -0.7, 0.0, 0.7, 1.4])  # in units of the scale
 _UPDATES = 5
 _NEAR_SCALE, _NEAR_SHIFT = 0.22, 0.5
 _K = len(BASE)
+
+
+def _densities():
+    """Densities of the components at the bins, for each scale and shift: (scales, shifts, K, bins)."""
+    x = 2.0 * _REACH * (np.arange(_BINS) + 0.5) / _BINS - _REACH
+    e = x / _SCALES[:, None, None, None] - _SHIFTS[:, None, None]
+    z = (e - LOCATIONS[:, None]) / WIDTHS[:, None]
+    return np.exp(-0.5 * z * z) / (WIDTHS[:, None] * _SCALES[:, None, None, None])
+
+
+_DENSITIES = _densities()
 
 
 @kernel
@@ -50,18 +62,14 @@ def begin_mixture(settings: SemSettings, e, theta, p):
         return False
     at, old = 0.0, theta[p]
     counts = _histogram(e, mean, sd)
-    density, weights, best = np.empty((_BINS, _K)), np.empty(_K), -np.inf
-    for scale in _SCALES:
-        for shift in _SHIFTS:
-            for k in range(_K):
-                for b in range(_BINS):
-                    x = (2.0 * _REACH * (b + 0.5) / _BINS - _REACH) / scale - shift
-                    z = (x - LOCATIONS[k]) / WIDTHS[k]
-                    density[b, k] = math.exp(-0.5 * z * z) / (WIDTHS[k] * scale)
-            value = _climb(settings, counts, density, weights)
+    weights, mixed, best = np.empty(_K), np.empty(_BINS), -np.inf
+    for c in range(len(_SCALES)):
+        for m in range(len(_SHIFTS)):
+            value = _climb(settings, counts, _DENSITIES[c, m], weights, mixed)
             if value > best:
                 best = value
-                theta[p], at = math.log(scale * sd), mean + shift * scale * sd
+                theta[p] = math.log(_SCALES[c] * sd)
+                at = mean + _SHIFTS[m] * _SCALES[c] * sd
                 for k in range(_K):
                     theta[p + 1 + k] = (settings.concentration * weights[k]) ** (1.0 / 3.0)
     theta[0] += at
@@ -78,19 +86,18 @@ def _histogram(e, mean, sd):
 
 
 @vector_inner
-def _climb(settings, counts, density, weights):
+def _climb(settings, counts, density, weights, mixed):
     """Update the weights; return the log posterior density then."""
     fresh = np.empty(_K)
     weights[:] = BASE
     for _ in range(_UPDATES):
         total = 0.0
+        _mix(density, weights, mixed)
+        for b in range(_BINS):
+            mixed[b] = counts[b] / mixed[b]
         for k in range(_K):
             fresh[k] = settings.concentration * BASE[k] - 1.0 / 3.0
-        for b in range(_BINS):
-            if counts[b] > 0.0:
-                share = counts[b] / _mixed(density[b], weights)
-                for k in range(_K):
-                    fresh[k] += share * weights[k] * density[b, k]
+            fresh[k] += weights[k] * dot(mixed, density[k])
         for k in range(_K):
             total += max(fresh[k], 1e-3)
         for k in range(_K):
@@ -98,15 +105,17 @@ def _climb(settings, counts, density, weights):
     value = 0.0
     for k in range(_K):
         value += (settings.concentration * BASE[k] - 1.0 / 3.0) * math.log(weights[k])
+    _mix(density, weights, mixed)
     for b in range(_BINS):
         if counts[b] > 0.0:
-            value += counts[b] * math.log(_mixed(density[b], weights))
+            value += counts[b] * math.log(mixed[b])
     return value
 
 
 @vector_inner
-def _mixed(density, weights):
-    out = 1e-300
+def _mix(density, weights, out):
+    """Write the densities of a mixture at the bins."""
+    out[:] = 1e-300
     for k in range(_K):
-        out += weights[k] * density[k]
-    return out
+        for b in range(_BINS):
+            out[b] += weights[k] * density[k, b]

@@ -75,7 +75,7 @@ class _Complete:
         return bootstrapped_graphs(self.problem.score.table, self.problem.prior, rng, count) or []
 
     def start(self, rng, point):
-        """Put a graph of DirectLiNGAM, or the end of a short search, into a point, unless it has arcs beside required ones."""
+        """Put the end of a short search into a point, unless it has arcs beside required ones."""
         if not (point[self.points.dag] != self.chain.problem.prior.required).any():
             graphs = self._direct(rng, 2)
             self.points.write(self.chain.start(rng, graphs[1] if graphs else None), point)
@@ -182,9 +182,9 @@ class LinearSemMCMC(GibbsStep):
 
     Notes
     -----
-    The first call of a chain puts it at the graph of DirectLiNGAM of rows drawn with replacement, or at the end of a short search
-    from a random order where normal noise, equal or known variances or interventions leave that without a basis, so that chains
-    start apart.
+    The first call of a chain puts it at the end of a short search, which begins at the order of DirectLiNGAM of rows drawn with
+    replacement, or at random orders where normal noise, equal or known variances or interventions leave that without a basis, so
+    that chains start apart.
 
     Statistics of each draw: ``n_arcs``, and ``acceptance``, the share of the proposed graphs that were accepted.
 
