@@ -6,8 +6,18 @@ import pytest
 
 from scipy import stats
 
+from bayesstruct.core.jit import vector_kernel
 from bayesstruct.core.odds import slab_log_odds
+from bayesstruct.core.special import vector_exp
 from bayesstruct.precision.kernels.odds import edge_log_odds
+
+@vector_kernel
+def exponentials(x):
+    out = np.empty(len(x))
+    for k in range(len(x)):
+        out[k] = vector_exp(x[k])
+    return out
+
 
 SPIKE, SLAB = 0.05, 1.3
 
@@ -44,3 +54,11 @@ def test_log_odds_of_slab_and_spike(how):
 def test_log_odds_of_what_the_prior_excludes(how):
     prior = np.array([-np.inf, np.inf])
     np.testing.assert_array_equal(how(np.array([3.0, 0.0]), prior), prior)
+
+
+def test_vector_exp_is_the_exponential_function():
+    x = np.r_[np.linspace(-708.0, 709.0, 20_001), np.random.default_rng(0).normal(size=1_000)]
+    np.testing.assert_allclose(exponentials(x), np.exp(x), rtol=1e-15)
+    np.testing.assert_array_equal(
+        exponentials(np.array([0.0, -1e9, 1e9])), exponentials(np.array([0.0, -708.0, 709.0]))
+    )

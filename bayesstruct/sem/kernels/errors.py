@@ -49,7 +49,7 @@ _WIDE_SHARE = 0.08
 _BASE = np.exp(-0.5 * (LOCATIONS[:-1] / 0.9) ** 2)
 #: Prior means of the weights of a mixture: nearly a normal distribution of variance 1.
 BASE = np.append((1.0 - _WIDE_SHARE) * _BASE / _BASE.sum(), _WIDE_SHARE)
-_FAR = 12.0  # beyond it only the wide component counts
+_FAR = 12.0  # beyond it only the wide component counts, as long as it is a number
 _LOG_RATIO, _NARROW_RATE, _WIDE_RATE = _STEP / _NARROW**2, -0.5 / _NARROW**2, -0.5 / _WIDE**2
 _SMALL, _SMALLEST = 1e-150, 1e-300
 _ROOT2 = math.sqrt(2.0)
@@ -103,7 +103,7 @@ def _fill_density(e, heights, density):
             up *= ratio
             down *= inverse
             total += heights[_SIDE + k] * up + heights[_SIDE - k] * down
-        total *= vector_exp(_NARROW_RATE * x * x)
+        total *= vector_exp(_NARROW_RATE * e[r] * e[r])
         density[r] = total + wide * vector_exp(_WIDE_RATE * e[r] * e[r])
 
 
@@ -112,7 +112,7 @@ def _fill_shares(e, heights, shares, density):
     """Write the densities of residuals, and the shares that components have of them."""
     for r in range(len(e)):
         x = min(max(e[r], -_FAR), _FAR)
-        shares[_SIDE, r] = vector_exp(_NARROW_RATE * x * x)
+        shares[_SIDE, r] = vector_exp(_NARROW_RATE * e[r] * e[r])
         shares[_K - 1, r] = vector_exp(_WIDE_RATE * e[r] * e[r])
         density[r] = vector_exp(x * _LOG_RATIO)
     for k in range(1, _SIDE + 1):

@@ -305,6 +305,8 @@ def test_best_graph_is_that_of_dynamic_programming(seed):
     assert family_scores(tables, graph).sum() == pytest.approx(wanted, rel=1e-12)
     place = np.argsort(order)
     assert all(place[i] < place[j] for i, j in np.argwhere(graph))
+    again = order_search.best_graph(tables, np.random.default_rng(9), climbs=1, order=order)
+    assert again[2] == pytest.approx(wanted, rel=1e-12)
 
 
 def test_hill_climb_ends_where_no_change_of_an_arc_improves(cases):

@@ -111,3 +111,16 @@ def test_moments_of_a_mixture():
         moved = mixture_moments(other)
         assert (moved[0] - mean) / 1e-6 == pytest.approx(by_mean[k], abs=1e-5)
         assert (moved[1] - log_sd) / 1e-6 == pytest.approx(by_log_sd[k], abs=1e-5)
+
+
+def test_densities_of_mixtures_are_sums_far_away_and_near():
+    """Loops over rows clamp what is far away, and take logarithms of products: values far apart in one array."""
+    e = np.r_[np.linspace(-60.0, 60.0, 481), np.zeros(2_000), np.full(2_000, 8.0)]
+    shape = np.random.default_rng(0).gamma(1.0, size=len(BASE))
+    shape[-1] = 0.05
+    density = (mixture_weights(shape) * stats.norm.pdf(e[:, None], LOCATIONS, WIDTHS)).sum(1)
+    near = density > 1e-250
+    assert near.sum() > len(e) - 100
+    found = log_density(NOISES.index("mixture"), e[near], shape)
+    np.testing.assert_allclose(found, np.log(density[near]).sum(), rtol=1e-12)
+    assert -700.0 < log_density(NOISES.index("mixture"), np.array([1e6]), shape) < -600.0
