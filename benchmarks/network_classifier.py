@@ -110,7 +110,9 @@ METHODS = {
     "GHC2 BDeu": ours("ghc2", "bdeu"),
     "GHC2 fCLL": ours("ghc2", "fcll"),
     "average, 1 row": average(1.0),
+    "average, 3 rows": average(3.0),
     "average, 10 rows": average(10.0),
+    "average, 30 rows": average(30.0),
     "logistic": logistic,
 }
 

@@ -57,6 +57,7 @@ def network_classifier(
     pseudo_count: float | None = None,
     states: Any = None,
     missing_codes: Any = None,
+    incomplete_rows: Literal["drop", "error"] = "drop",
     row_counts: Any = None,
 ) -> pm.Model:
     r"""Learn a classifier: a network in which the target is a parent of all features, and these form a tree.
@@ -68,7 +69,7 @@ def network_classifier(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, d) table of states (text, booleans, categories, few whole numbers) without missing ones. Numbers have to be cut into
+        (n, d) table of states (text, booleans, categories, few whole numbers). Numbers have to be cut into
         classes first, as with ``pandas.qcut``.
     target : str or int
         The column of the class; the number of a column in a table without names.
@@ -92,6 +93,11 @@ def network_classifier(
         of some.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one.
+    incomplete_rows : {"drop", "error"}
+        Rows that lack a value, of a feature or of the target, are left out, with a warning that says how many, or refused. The others
+        stand for all rows if values are missing completely at random. If that a value is missing says something about the class,
+        make it a state of its own: ``data.fillna("missing")``, also in rows that are to be predicted. Features of these may be
+        missing in any case.
     row_counts : (n,) array_like of int or str, optional
         How often each row was observed, or the name of the column that says so.
 
@@ -104,8 +110,8 @@ def network_classifier(
     Raises
     ------
     TableError
-        If the table cannot be used: values are missing, the target has one class, a column holds numbers. It names the column and the
-        remedy.
+        If the table cannot be used: the target has one class, a column holds numbers, rows with missing values are refused.
+        It names the column and the remedy.
     TypeError, ValueError
         If an option is unknown, out of range, or belongs to another structure.
 
@@ -144,7 +150,11 @@ def network_classifier(
     bdeu = kind == "tan" and score == "bdeu"
     size = _size_of(bdeu, equivalent_sample_size, pseudo_count)
     [data] = repeated_rows(row_counts, data)
-    options = {"states": states, "missing_codes": missing_codes}
+    options = {
+        "states": states,
+        "missing_codes": missing_codes,
+        "incomplete_rows": incomplete_rows,
+    }
     table = ClassifierTable.read(data, target, **options, features=STRUCTURES.get(kind, 1))
     graph: Any
     with pm.Model(coords=table.states.coords | {"ordered_pair": table.states.arc_names}) as model:

@@ -1,7 +1,7 @@
 """Posterior over all tree-augmented structures in closed form, and class probabilities averaged over it."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -142,6 +142,7 @@ def averaged_tan(
     equivalent_sample_size: float = 1.0,
     states: Any = None,
     missing_codes: Any = None,
+    incomplete_rows: Literal["drop", "error"] = "drop",
 ) -> AveragedTAN:
     """Average tree-augmented naive Bayes classifiers over all trees and parameters, in closed form.
 
@@ -151,7 +152,7 @@ def averaged_tan(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, d) table of states without missing ones.
+        (n, d) table of states.
     target : str
         Column of the class.
     equivalent_sample_size : float, default 1
@@ -160,6 +161,11 @@ def averaged_tan(
         All states of each column, see :func:`bayesstruct.models.network_classifier`.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one.
+    incomplete_rows : {"drop", "error"}
+        Rows that lack a value, of a feature or of the target, are left out, with a warning that says how many, or refused. The others
+        stand for all rows if values are missing completely at random. If that a value is missing says something about the class,
+        make it a state of its own: ``data.fillna("missing")``, also in rows that are to be predicted. Features of these may be
+        missing in any case.
 
     Returns
     -------
@@ -195,5 +201,9 @@ def averaged_tan(
     [0, 1]
     """
     size = number("equivalent_sample_size", equivalent_sample_size, above=0)
-    options = {"states": states, "missing_codes": missing_codes}
+    options = {
+        "states": states,
+        "missing_codes": missing_codes,
+        "incomplete_rows": incomplete_rows,
+    }
     return AveragedTAN(ClassifierTable.read(data, target, **options, features=2), size)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from bayesstruct.core.arrays import copy_vector
 from bayesstruct.core.jit import kernel, vector_inner
 from bayesstruct.sem.kernels.errors import BASE, LOCATIONS, WIDTHS
 from bayesstruct.sem.kernels.settings import SemSettings
@@ -81,7 +82,7 @@ def _histogram(e, mean, sd):
 def _climb(settings, counts, density, weights):
     """Update the weights; return the log posterior density then."""
     fresh = np.empty(_K)
-    weights[:] = BASE
+    copy_vector(weights, BASE)
     for _ in range(_UPDATES):
         total = 0.0
         for k in range(_K):

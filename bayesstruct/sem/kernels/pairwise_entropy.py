@@ -144,7 +144,9 @@ def first_cause(rows, correlation, candidate, compared, ratios, complete):
     k = rows.shape[0]
     entropies = column_entropies(rows)
     known = np.zeros((k, k), np.bool_)
-    sums = np.where(candidate, 0.0, np.inf)
+    sums = np.empty(k)
+    for i in range(k):
+        sums[i] = 0.0 if candidate[i] else np.inf
     evaluated = 0
     best = 0
     while True:
