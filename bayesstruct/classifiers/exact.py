@@ -139,7 +139,7 @@ def averaged_tan(
     data: "TableLike",
     target: str,
     *,
-    equivalent_sample_size: float = 1.0,
+    equivalent_sample_size: float = 10.0,
     states: Any = None,
     missing_codes: Any = None,
     incomplete_rows: Literal["drop", "error"] = "drop",
@@ -155,8 +155,8 @@ def averaged_tan(
         (n, d) table of states.
     target : str
         Column of the class.
-    equivalent_sample_size : float, default 1
-        Rows that the prior is worth.
+    equivalent_sample_size : float, default 10
+        Rows that the prior is worth; why 10, see :func:`bayesstruct.models.network_classifier`.
     states : list or dict of lists, optional
         All states of each column, see :func:`bayesstruct.models.network_classifier`.
     missing_codes : number, str, iterable of them or dict, optional

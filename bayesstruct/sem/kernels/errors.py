@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel, vector_inner
+from bayesstruct.core.jit import inner, kernel, vector_inner
 from bayesstruct.sem.kernels.settings import GAUSSIAN, LAPLACE, MIXTURE, STUDENT, SemSettings
 
 __all__ = [
@@ -291,7 +291,7 @@ def log_shape_prior(settings: SemSettings, shape):
     return 0.0
 
 
-@kernel
+@inner
 def shape_prior_terms(settings: SemSettings, shape, gradient, hessian):
     """Add the derivatives of the log prior of a shape; return the log prior."""
     if settings.noise == STUDENT:

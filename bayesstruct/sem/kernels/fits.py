@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesstruct.core.arrays import copy_matrix, copy_vector
-from bayesstruct.core.jit import kernel, vector_inner
+from bayesstruct.core.jit import inner, kernel, vector_inner
 from bayesstruct.sem.kernels.errors import (
     log_density,
     log_one_plus_square,
@@ -291,7 +291,7 @@ def _terms(y, design, settings, theta, log_lambda, gradient, hessian):
 # --- Newton's method -------------------------------------------------------------------------
 
 
-@kernel
+@inner
 def first_given(settings: SemSettings, k):
     """First and last + 1 of the parameters that are given: those that all columns share."""
     if settings.variances == FREE:
@@ -493,7 +493,7 @@ def move_coordinates(settings: SemSettings, theta, p, direction):
             theta[0] -= math.exp(theta[p]) * mean
 
 
-@kernel
+@inner
 def _even_hessian(settings, theta, p, hessian):
     """Hessian at a mode in even coordinates."""
     size = len(theta)

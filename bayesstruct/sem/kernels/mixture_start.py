@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from bayesstruct.core.arrays import copy_vector
-from bayesstruct.core.jit import kernel, vector_inner
+from bayesstruct.core.jit import inner, vector_inner
 from bayesstruct.sem.kernels.errors import BASE, LOCATIONS, WIDTHS
 from bayesstruct.sem.kernels.settings import SemSettings
 
@@ -19,7 +19,7 @@ _NEAR_SCALE, _NEAR_SHIFT = 0.22, 0.5
 _K = len(BASE)
 
 
-@kernel
+@inner
 def begin_mixture(settings: SemSettings, e, theta, p):
     """Write intercept, log scale and weights of a mixture that fit a histogram of residuals best.
 
