@@ -13,7 +13,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.classifiers.data import ClassifierTable
-from bayesstruct.classifiers.kernels.scores import SCORES, ClassifierScore
+from bayesstruct.classifiers.kernels.scores import SAMPLE_SIZE, SCORES, ClassifierScore
 from bayesstruct.classifiers.model_parts import (
     add_score,
     record_classifier,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["network_classifier"]
 
-_SIZE, _COUNT = 10.0, 0.5
+_COUNT = 0.5
 #: Scores of the trees that have a posterior; "acll" depends on the root.
 _TREES = tuple(kind for kind, same in SCORES.items() if same)
 
@@ -216,7 +216,7 @@ def _size_of(bdeu, equivalent_sample_size, pseudo_count):
                 "`pseudo_count` belongs to other scores and to fixed structures: with structure='tan' and score='bdeu' the prior is "
                 "`equivalent_sample_size`"
             )
-        size = _SIZE if equivalent_sample_size is None else equivalent_sample_size
+        size = SAMPLE_SIZE if equivalent_sample_size is None else equivalent_sample_size
         return number("equivalent_sample_size", size, above=0)
     if equivalent_sample_size is not None:
         raise ValueError(

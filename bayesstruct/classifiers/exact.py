@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from bayesstruct.classifiers.data import ClassifierTable, read_features
-from bayesstruct.classifiers.kernels.scores import ClassifierScore
+from bayesstruct.classifiers.kernels.scores import SAMPLE_SIZE, ClassifierScore
 from bayesstruct.data.arguments import number
 from bayesstruct.data.coding import StateCoding
 from bayesstruct.data.errors import TableError
@@ -139,7 +139,7 @@ def averaged_tan(
     data: "TableLike",
     target: str,
     *,
-    equivalent_sample_size: float = 10.0,
+    equivalent_sample_size: float = SAMPLE_SIZE,
     states: Any = None,
     missing_codes: Any = None,
     incomplete_rows: Literal["drop", "error"] = "drop",

@@ -103,7 +103,9 @@ def limits_of(idata: "xr.DataTree") -> Limits:
             return read(idata)
     for kind, (recognise, reason) in _UNKNOWN.items():
         if recognise(idata):
-            raise ValueError(f"the Bayes factors that a table can reach are not known for {kind}: {reason}")
+            raise ValueError(
+                f"the Bayes factors that a table can reach are not known for {kind}: {reason}"
+            )
     raise ValueError(
         f"the Bayes factors that a table can reach are known for {', '.join(_KNOWN)}, as far as the result records its prior: "
         "a result that was sampled earlier may not, nor one of a part of a model"

@@ -59,8 +59,8 @@ def test_there_are_no_other_examples():
 
 
 @pytest.mark.parametrize("name", FURTHER)
-def test_further_tables_make_a_model(name):
-    for table, options in further(name, np.random.default_rng(1)):
+def test_further_tables_make_a_model(name, rng):
+    for table, options in further(name, rng):
         assert getattr(bs.models, name)(table, **options).observed_RVs
 
 

@@ -72,13 +72,21 @@ def test_a_constant_graph_is_judged_by_the_probabilities_that_the_step_averaged(
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (1e-4, "the same in every draw of every chain: a change of one arc had the probability 0.0001"),
-        (0.0, "the same in every draw of every chain: a change of one arc had the probability 1e-15"),
+        (
+            1e-4,
+            "the same in every draw of every chain: a change of one arc had the probability 0.0001",
+        ),
+        (
+            0.0,
+            "the same in every draw of every chain: a change of one arc had the probability 1e-15",
+        ),
         (0.2, "did not move, although a change of one arc had the probability 0.2"),
         (np.nan, "did not move: "),
     ],
 )
-def test_a_constant_graph_is_judged_by_the_probability_of_a_change_that_the_step_reports(change, words):
+def test_a_constant_graph_is_judged_by_the_probability_of_a_change_that_the_step_reports(
+    change, words
+):
     tree = dag_posterior(np.zeros((2, 500, 3, 3), int), weighted=False)
     values = ("chain", "draw"), np.full((2, 500), change)
     tree["sample_stats"] = xr.DataTree(xr.Dataset({"change": values}))

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from bayesstruct.classifiers.data import ClassifierTable, read_features
-from bayesstruct.classifiers.kernels.scores import SCORES, ClassifierScore, family_counts
+from bayesstruct.classifiers.kernels.scores import (
+    SAMPLE_SIZE,
+    SCORES,
+    ClassifierScore,
+    family_counts,
+)
 from bayesstruct.classifiers.solvers.structures import STRUCTURES, search
 from bayesstruct.data.arguments import choice, number
 from bayesstruct.data.coding import StateCoding
@@ -133,7 +138,7 @@ def network_classifier(
     structure: str = "tan",
     score: str = "fcll",
     smoothing: float = 0.5,
-    equivalent_sample_size: float = 1.0,
+    equivalent_sample_size: float = SAMPLE_SIZE,
     states: Any = None,
     missing_codes: Any = None,
     incomplete_rows: Literal["drop", "error"] = "drop",
@@ -160,8 +165,8 @@ def network_classifier(
         every arc.
     smoothing : float, default 0.5
         s, above 0: added to the count of each cell.
-    equivalent_sample_size : float, default 1
-        Rows that the prior of ``"bdeu"`` is worth.
+    equivalent_sample_size : float, default 10
+        Rows that the prior of ``"bdeu"`` is worth; why 10, see :func:`bayesstruct.models.network_classifier`.
     states : list or dict of lists, optional
         All states of each column, see :func:`bayesstruct.models.bayesian_network`.
     missing_codes : number, str, iterable of them or dict, optional

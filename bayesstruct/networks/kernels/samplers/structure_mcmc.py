@@ -39,8 +39,8 @@ from bayesstruct.networks.kernels.parent_tables import (
 
 __all__ = [
     "Moves",
-    "change_probability",
     "change_arcs",
+    "change_probability",
     "default_moves",
     "flip_covered",
     "hill_climb",
