@@ -286,6 +286,8 @@ def _constant_graph(posterior, statistics) -> tuple[str, bool] | None:
     told = f"a change of one {what} had the probability {change or _LEAST:.1g} a draw, or less"
     if change * posterior.n_draws > UNSEEN:
         return f"did not move, although {told}", False
+    if posterior.n_chains == 1:
+        return f"cannot tell: one chain, the same in every draw; {told}", False
     return f"the same in every draw of every chain: {told}", True
 
 

@@ -95,6 +95,14 @@ def test_a_constant_graph_is_judged_by_the_probability_of_a_change_that_the_step
     assert all(row.ok is (change < 0.01) for row in rows)
 
 
+def test_one_constant_chain_shows_nothing():
+    tree = dag_posterior(np.zeros((1, 500, 3, 3), int), weighted=False)
+    values = ("chain", "draw"), np.full((1, 500), 1e-9)
+    tree["sample_stats"] = xr.DataTree(xr.Dataset({"change": values}))
+    assert not any(row.ok for row in check(tree).rows)
+    assert check(tree).rows[0].verdict.startswith("cannot tell: one chain")
+
+
 def test_constant_graphs_that_differ_between_chains_have_not_converged():
     graphs = np.zeros((2, 500, 3, 3), int)
     graphs[1, :, 0, 1] = 1

@@ -66,7 +66,7 @@ class IndependentGraphs:
 
     def change(self, graph):
         """Probability of all other graphs."""
-        return max(float(-np.expm1(self.log_score(graph) - self.draws.log_total)), 0.0)
+        return max(0.0, float(-np.expm1(self.log_score(graph) - self.draws.log_total)))
 
 
 class PartitionGraphs:
