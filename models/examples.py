@@ -108,7 +108,7 @@ EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]
 
 #: Further tables and options of a model, with which other machine code runs than with its example.
 FURTHER: dict[str, list[tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]] = {
-    "bayesian_network": [(_states, {}), (_both, {"score": "mixed"})],
+    "bayesian_network": [(_states, {"score": "bdeu"}), (_both, {"score": "mixed"})],
     "lingam": [(_laplace, {})],
 }
 
