@@ -1,6 +1,6 @@
 """Bayesian-network classifiers: accuracies and log scores of structures and of their average, beside scikit-learn.
 
-    uv run --with scikit-learn python benchmarks/network_classifier.py
+    uv run --with scikit-learn python benchmarks/network_classifier.py [--sizes]
 
 Five-fold cross-validation, the same folds for all methods. Tables: corral and mofn-3-7-10, artificial ones of the article that
 can be generated (corral: 128 rows, class (A0 and A1) or (B0 and B1), one feature that agrees with the class in 75 % of the rows, one
@@ -8,8 +8,12 @@ without meaning; mofn: at least 3 of 7 of 10 features); iris, wine and breast ca
 a random tree, 12 features of 3 states, 3 classes, 400 rows. Numbers are cut by minimum description length (Fayyad and Irani 1993) within
 the training rows of each fold. Parameters of single structures are frequencies with 1/2 added; `average` is the exact
 average over all trees and parameters (BDeu). Last come the seconds for all folds.
+
+With ``--sizes``: how many rows the prior of BDeu should be worth. Six tables and partitions of rows; means, and the difference from one
+row with its standard error over these.
 """
 
+import argparse
 import os
 import time
 import warnings
@@ -110,7 +114,9 @@ METHODS = {
     "GHC2 BDeu": ours("ghc2", "bdeu"),
     "GHC2 fCLL": ours("ghc2", "fcll"),
     "average, 1 row": average(1.0),
+    "average, 3 rows": average(3.0),
     "average, 10 rows": average(10.0),
+    "average, 30 rows": average(30.0),
     "logistic": logistic,
 }
 
@@ -128,25 +134,56 @@ def _has_numbers(table):
     return any(kind.kind == "f" for kind in table.dtypes)
 
 
+def all_tables(rng):
+    """The six tables, by name."""
+    tables = {"corral": corral(rng), "mofn": mofn(rng), "tan": tan(rng)}
+    return tables | {name: shipped(name) for name in ("iris", "wine", "breast_cancer")}
+
+
+def crossed(fit, parts):
+    """Whether each class is the most probable one, and the log of its probability."""
+    hits, logs = [], []
+    for train, test in parts:
+        p = fit(train, test)
+        hits += (p.idxmax(axis=1) == test["y"]).tolist()
+        at = p.columns.get_indexer(test["y"])
+        logs += np.log(p.to_numpy()[np.arange(len(test)), at]).tolist()
+    return np.mean(hits), np.mean(logs)
+
+
+def sizes():
+    """Compare prior sizes by the average over all trees."""
+    warnings.simplefilter("ignore")
+    rows = []
+    for seed in range(2, 8):
+        rng = np.random.default_rng(seed)
+        for name, table in all_tables(rng).items():
+            parts = list(folds(table, rng))
+            for size in (1.0, 3.0, 10.0, 30.0):
+                rows.append((seed, name, size, *crossed(average(size), parts)))
+    found = pd.DataFrame(rows, columns=["seed", "table", "size", "accuracy", "log_score"])
+    for measure in ("accuracy", "log_score"):
+        mean = found.pivot_table(index="table", columns="size", values=measure)
+        over = found.pivot_table(index="seed", columns="size", values=measure)
+        gain = over.sub(over[1.0], axis=0)
+        mean.loc["mean"] = over.mean()
+        mean.loc["gain"], mean.loc["error"] = gain.mean(), gain.std() / np.sqrt(len(gain))
+        print(f"{measure}\n{mean.round(4).to_string()}\n")
+
+
 def main():
     """Print accuracies and log scores."""
     warnings.simplefilter("ignore")
     rng = np.random.default_rng(1)
-    tables = {"corral": corral(rng), "mofn": mofn(rng), "tan": tan(rng)}
-    tables |= {name: shipped(name) for name in ("iris", "wine", "breast_cancer")}
+    tables = all_tables(rng)
     right = {method: {} for method in METHODS}
     scores, seconds = {m: {} for m in METHODS}, dict.fromkeys(METHODS, 0.0)
     for name, table in tables.items():
         parts = list(folds(table, rng))
         for method, fit in METHODS.items():
             fit(*parts[0])  # compiles
-            start, hits, logs = time.process_time(), [], []
-            for train, test in parts:
-                p = fit(train, test)
-                hits += (p.idxmax(axis=1) == test["y"]).tolist()
-                at = p.columns.get_indexer(test["y"])
-                logs += np.log(p.to_numpy()[np.arange(len(test)), at]).tolist()
-            right[method][name], scores[method][name] = np.mean(hits), np.mean(logs)
+            start = time.process_time()
+            right[method][name], scores[method][name] = crossed(fit, parts)
             seconds[method] += time.process_time() - start
     accuracy = pd.DataFrame(right).T.assign(mean=lambda t: t.mean(axis=1))
     print("accuracy\n" + accuracy.round(3).to_string())
@@ -155,4 +192,6 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", action="store_true")
+    sizes() if parser.parse_args().sizes else main()

@@ -13,7 +13,7 @@ from bayesstruct.models.catalogue import MODELS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EXAMPLES", "example"]
+__all__ = ["EXAMPLES", "FURTHER", "example", "further"]
 
 _COLUMNS = [*"abcde"]
 
@@ -39,6 +39,18 @@ def _states(rng: np.random.Generator, states: int = 2, n: int = 60) -> "pd.DataF
     for j in range(1, 5):
         x[:, j] = np.where(rng.random(n) < 0.6, x[:, j - 1], x[:, j])
     return pd.DataFrame(x, columns=_COLUMNS)
+
+
+def _both(rng: np.random.Generator) -> "pd.DataFrame":
+    """Numbers, two states, ordered and unordered categories."""
+    import pandas as pd
+
+    table = _numbers(rng)
+    return table.assign(
+        b=np.where(table["b"] > 0, "yes", "no"),
+        c=pd.cut(table["c"], [-np.inf, -1, 1, np.inf], labels=["low", "middle", "high"]),
+        d=np.array(["x", "y", "z"])[np.searchsorted([-1, 1], table["d"])],
+    )
 
 
 def _links(rng: np.random.Generator, n: int = 12) -> np.ndarray:
@@ -92,6 +104,18 @@ EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]
     "markov_transitions": (_series, {}),
     "dp_glm": (_response, {"response": "y"}),
 }
+
+
+#: Further tables and options of a model, with which other machine code runs than with its example.
+FURTHER: dict[str, list[tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]] = {
+    "bayesian_network": [(_states, {"score": "bdeu"}), (_both, {"score": "mixed"})],
+    "lingam": [(_laplace, {})],
+}
+
+
+def further(name: str, rng: np.random.Generator) -> list[tuple[Any, dict[str, Any]]]:
+    """Draw the further tables of a model, each with its options; arguments are those of `example`."""
+    return [(draw(rng), dict(options)) for draw, options in FURTHER.get(MODELS[name].name, ())]
 
 
 def example(name: str, rng: np.random.Generator) -> tuple[Any, dict[str, Any]]:

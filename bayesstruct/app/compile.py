@@ -20,7 +20,7 @@ FEW = 5
 
 
 def compile_model(name: str) -> float:
-    """Run a model on a small table, with each of its priors, so that its machine code is on disk.
+    """Run a model on small tables, with each of its priors, so that its machine code is on disk.
 
     PyTensor's functions are compiled as Python compiles them, and as the command line does: the second takes some seconds more.
 
@@ -36,10 +36,10 @@ def compile_model(name: str) -> float:
     """
     start = time.perf_counter()
     with _silence():
-        for prior in MODELS[name].priors or (None,):
-            _run(name, prior)
+        for table, options in _runs(name):
+            _run(name, table, options)
             with same_digits():
-                _run(name, prior)
+                _run(name, table, options)
     return time.perf_counter() - start
 
 
@@ -72,22 +72,30 @@ def unusable() -> str | None:
     return None
 
 
-def _run(name: str, prior: str | None) -> None:
+def _runs(name: str) -> list[tuple[Any, dict[str, Any]]]:
+    """Tables and options of the runs: the example with each prior, and what runs other code."""
+    from bayesstruct.models.examples import example, further
+
+    rng = np.random.default_rng(1)
+    table, options = example(name, rng)
+    own = [options | {"prior": prior} for prior in MODELS[name].priors] or [options]
+    return [*((table, given) for given in own), *further(name, rng)]
+
+
+def _run(name: str, table: Any, options: dict[str, Any]) -> None:
     """Make all first calls of a model."""
     import pymc as pm
 
     from bayesstruct import models
-    from bayesstruct.models.examples import example
 
-    table, options = example(name, np.random.default_rng(1))
-    if prior is not None:
-        options["prior"] = prior
     quiet = {"progressbar": False, "random_seed": 1}
     with getattr(models, name)(table, **options) as model:
         result = pm.sample(
             draws=FEW, tune=FEW, chains=1, cores=1, compute_convergence_checks=False, **quiet
         )
-        if prior != "pseudo_likelihood":  # regressions on neighbours have no predictive draws
+        if (
+            options.get("prior") != "pseudo_likelihood"
+        ):  # regressions on neighbours have no predictive draws
             pm.sample_prior_predictive(FEW, random_seed=1)
             pm.sample_posterior_predictive(result, **quiet)
         pm.compute_log_likelihood(result, progressbar=False)

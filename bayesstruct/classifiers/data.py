@@ -1,12 +1,13 @@
 """Tables of features and a target that is to be predicted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesstruct.data.arguments import choice
 from bayesstruct.data.coding import StateCoding, row_labels
-from bayesstruct.data.errors import TableError, column_list, count
+from bayesstruct.data.errors import TableError, column_list, count, listing, warn
 from bayesstruct.data.names import label_text, nearest
 from bayesstruct.data.recoding import without_codes
 from bayesstruct.data.states import StateTable, read_states, refuse_coded_states
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from bayesstruct.data.intake import TableLike
 
 __all__ = ["ClassifierTable", "read_features"]
+
+#: What is done with rows that have missing values.
+_INCOMPLETE = ("drop", "error")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,7 @@ class ClassifierTable:
         *,
         states: Any = None,
         missing_codes: Any = None,
+        incomplete_rows: str = "drop",
         features: int = 1,
     ) -> "ClassifierTable":
         """Check a table.
@@ -52,6 +57,8 @@ class ClassifierTable:
             Declared states, see :meth:`bayesstruct.data.StateTable.read`.
         missing_codes : number, str, iterable of them or dict, optional
             Values that stand for a missing one.
+        incomplete_rows : {"drop", "error"}
+            What is done with rows that have missing values.
         features : int
             How many there must be at least.
 
@@ -59,8 +66,14 @@ class ClassifierTable:
         ------
         TableError
             With the column and the remedy: if there is no such column, if it has one class, if the table cannot be used as one of
-            states, or values are missing.
+            states, or if values are missing and rows are not dropped, or too few are left.
+
+        Warns
+        -----
+        TableWarning
+            If rows are dropped.
         """
+        choice("incomplete_rows", incomplete_rows, _INCOMPLETE)
         refuse_coded_states(states, missing_codes)
         data = without_codes(data, missing_codes)
         name = _check_target(data, target)
@@ -71,7 +84,9 @@ class ClassifierTable:
                 f"{features} or more: add columns, or use structure='naive'"
             )
         if table.missing.any():
-            raise TableError(_gaps(table, name))
+            if incomplete_rows == "error":
+                raise TableError(_gaps(table, name))
+            table = _complete(table, name)
         return cls(table, table.names.index(name))
 
     @property
@@ -129,6 +144,31 @@ def _check_target(data, target):
             "other classes, or choose another target"
         )
     return name
+
+
+def _complete(table, target):
+    """Return the rows without missing values, with all states, and say which rows are left out."""
+    gaps, at = table.missing, table.names.index(target)
+    kept, columns = ~gaps.any(axis=1), gaps.sum(axis=0)
+    first = int(columns.argmax())
+    most = f"most often {table.names[first]!r}, in {count(int(columns[first]), 'row')}"
+    codes = table.codes[kept]
+    found = np.bincount(codes[:, at], minlength=table.states[at]) > 0
+    if found.sum() < 2:
+        raise TableError(
+            f"{column_list([table.names[j] for j in np.flatnonzero(columns)])}: values are missing ({most}), and the "
+            f"{count(int(kept.sum()), 'complete row')} {'have' if kept.sum() != 1 else 'has'} fewer than two classes of {target!r}: drop "
+            "columns with many missing values, or make 'missing' a state of its own (data.fillna('missing'))"
+        )
+    lost = [label for label, there in zip(table.levels[at], found, strict=True) if not there]
+    gone = f" Among them are all rows of the class {listing(lost)}." if lost else ""
+    warn(
+        f"rows with missing values are left out, {int((~kept).sum()):,} of {len(kept):,} ({most}).{gone} The others stand for all rows if "
+        "values are missing completely at random. If that a value is missing says something about the class, or many rows are lost, "
+        "make 'missing' a state of its own (data.fillna('missing'), also in rows that are to be predicted)"
+    )
+    codes.flags.writeable = False
+    return replace(table, codes=codes)
 
 
 def _gaps(table, target):

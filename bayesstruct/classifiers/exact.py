@@ -1,12 +1,12 @@
 """Posterior over all tree-augmented structures in closed form, and class probabilities averaged over it."""
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from bayesstruct.classifiers.data import ClassifierTable, read_features
-from bayesstruct.classifiers.kernels.scores import ClassifierScore
+from bayesstruct.classifiers.kernels.scores import SAMPLE_SIZE, ClassifierScore
 from bayesstruct.data.arguments import number
 from bayesstruct.data.coding import StateCoding
 from bayesstruct.data.errors import TableError
@@ -139,9 +139,10 @@ def averaged_tan(
     data: "TableLike",
     target: str,
     *,
-    equivalent_sample_size: float = 1.0,
+    equivalent_sample_size: float = SAMPLE_SIZE,
     states: Any = None,
     missing_codes: Any = None,
+    incomplete_rows: Literal["drop", "error"] = "drop",
 ) -> AveragedTAN:
     """Average tree-augmented naive Bayes classifiers over all trees and parameters, in closed form.
 
@@ -151,15 +152,20 @@ def averaged_tan(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, d) table of states without missing ones.
+        (n, d) table of states.
     target : str
         Column of the class.
-    equivalent_sample_size : float, default 1
-        Rows that the prior is worth.
+    equivalent_sample_size : float, default 10
+        Rows that the prior is worth; why 10, see :func:`bayesstruct.models.network_classifier`.
     states : list or dict of lists, optional
         All states of each column, see :func:`bayesstruct.models.network_classifier`.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one.
+    incomplete_rows : {"drop", "error"}
+        Rows that lack a value, of a feature or of the target, are left out, with a warning that says how many, or refused. The others
+        stand for all rows if values are missing completely at random. If that a value is missing says something about the class,
+        make it a state of its own: ``data.fillna("missing")``, also in rows that are to be predicted. Features of these may be
+        missing in any case.
 
     Returns
     -------
@@ -195,5 +201,9 @@ def averaged_tan(
     [0, 1]
     """
     size = number("equivalent_sample_size", equivalent_sample_size, above=0)
-    options = {"states": states, "missing_codes": missing_codes}
+    options = {
+        "states": states,
+        "missing_codes": missing_codes,
+        "incomplete_rows": incomplete_rows,
+    }
     return AveragedTAN(ClassifierTable.read(data, target, **options, features=2), size)

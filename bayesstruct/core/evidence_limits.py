@@ -20,6 +20,7 @@ __all__ = [
     "least_strength",
     "limits_of",
     "log_wishart_factor",
+    "refuse_limits",
     "register_limits",
 ]
 
@@ -51,6 +52,7 @@ class Limits:
 
 
 _KNOWN: dict[str, tuple[Callable, Callable]] = {}
+_UNKNOWN: dict[str, tuple[Callable, str]] = {}
 
 
 def register_limits(
@@ -72,6 +74,21 @@ def register_limits(
     _KNOWN[kind] = recognise, read
 
 
+def refuse_limits(kind: str, recognise: Callable[["xr.DataTree"], bool], reason: str) -> None:
+    """Let ``bayesstruct.evidence_limits`` say why nothing is known for results of a kind.
+
+    Parameters
+    ----------
+    kind : str
+        What the results are of, in the plural.
+    recognise : callable
+        Of a result: whether it is of this kind.
+    reason : str
+        Reason, and what serves instead.
+    """
+    _UNKNOWN[kind] = recognise, reason
+
+
 def limits_of(idata: "xr.DataTree") -> Limits:
     """Bayes factors that the table of a result can reach.
 
@@ -84,6 +101,11 @@ def limits_of(idata: "xr.DataTree") -> Limits:
     for recognise, read in _KNOWN.values():
         if recognise(idata):
             return read(idata)
+    for kind, (recognise, reason) in _UNKNOWN.items():
+        if recognise(idata):
+            raise ValueError(
+                f"the Bayes factors that a table can reach are not known for {kind}: {reason}"
+            )
     raise ValueError(
         f"the Bayes factors that a table can reach are known for {', '.join(_KNOWN)}, as far as the result records its prior: "
         "a result that was sampled earlier may not, nor one of a part of a model"

@@ -56,7 +56,7 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 
-_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER = {"no_cpython_wrapper": True}
 #: Sums may be reordered, and multiplications and additions fused: loops over arrays vectorise.
 _REORDERED = {"reassoc", "contract", "nsz"}
 
@@ -75,7 +75,9 @@ class _Cache(caching.FunctionCache):
 
 def _options(**options):
     """Return a decorator that compiles a function with these options."""
-    compiled = numba.njit(cache=True, nogil=True, **options)
+    # Nobody calls these functions from C: without a wrapper for it they compile faster.
+    options |= {"nogil": True, "no_cfunc_wrapper": True}
+    compiled = numba.njit(cache=True, **options)
     if numba.config.DISABLE_JIT or "inline" in options:
         return compiled
 
@@ -84,7 +86,7 @@ def _options(**options):
             dispatcher = compiled(function)
             dispatcher._cache.__class__ = _Cache
         except RuntimeError:  # no folder can be written to, or read
-            dispatcher = numba.njit(nogil=True, **options)(function)
+            dispatcher = numba.njit(**options)(function)
         dispatcher.__class__ = LinkedDispatcher
         return dispatcher
 

@@ -39,6 +39,7 @@ NOISE = 0.01
 ESS_PER_CHAIN = 100
 #: Changes that chains without any may have been expected to make: none of five happens once in 150 times.
 UNSEEN = 5.0
+_LEAST = 1e-15  # probability of a change that rounding tells from none
 #: Largest mean probability of parents outside of the candidates that is negligible.
 LEFT_OUT = 0.01
 TAIL = (0.05, 0.95)
@@ -172,10 +173,12 @@ def check(idata: "xr.DataTree") -> Check:
 
     A quantity that has the same value in all draws of all chains has not converged by that: a sampler that cannot move
     looks the same. Its verdict is "did not move", unless the sampler recorded with what probability it would have
-    changed each edge (the conditional or proposal probabilities that :func:`bayesstruct.edge_table` averages), no more
-    than five changes were to be expected in all draws, and none was seen: then the verdict says so, with the largest
-    of these probabilities. It is the probability of a single change, and no evidence about graphs that
-    are several changes away: start chains at different graphs where these may matter. Functions of a graph of which
+    changed each edge (the conditional or proposal probabilities that :func:`bayesstruct.edge_table` averages) or arc (the statistic
+    ``change`` of :class:`bayesstruct.steps.NetworkMCMC` and others), no more
+    than five changes were to be expected in all draws, and none was seen: then it is "the same in every draw of every chain", with the largest
+    of these probabilities, and that is convergence: the posterior has its mass on one graph. It is the probability of a single change, and no evidence about graphs that
+    are several changes away: start chains at different graphs where these may matter. Chains that are each constant, at
+    different values, have not converged. Functions of a graph of which
     some edges changed, such as the number of edges, may be constant.
 
     Variables with more than some hundred entries are first screened by classical R-hat and by batch
@@ -227,7 +230,7 @@ def _check_graphs(idata, posterior) -> Check:
     what = posterior.line
     known = *other_forms(posterior), *labelled_blocks(posterior.draws)
     mixing = posterior.indicator_ess(), posterior.indicator_rhat()
-    still = _constant_graph(posterior)
+    still = _constant_graph(posterior, _statistics(idata))
     of_graph = still or (f"constant in all chains, while {what}s changed", True)
     rows = [
         _variable_row(f"number of {what}s", n_edges(posterior), of_graph),
@@ -265,7 +268,7 @@ def _notes(posterior) -> list[str]:
     ]
 
 
-def _constant_graph(posterior) -> tuple[str, bool] | None:
+def _constant_graph(posterior, statistics) -> tuple[str, bool] | None:
     """Verdict on a graph that is the same in all draws, and whether it has converged; None if some line changed."""
     frequency, what = posterior.frequency, posterior.line
     if ((frequency > 0) & (frequency < 1)).any():
@@ -273,14 +276,19 @@ def _constant_graph(posterior) -> tuple[str, bool] | None:
     free = _free_lines(posterior)
     if not free.any():
         return f"all {what}s are given by the model", True
-    if posterior.estimator.name == "frequency":
+    if posterior.estimator.name != "frequency":
+        present, absent = posterior.probabilities
+        change = float(np.where(frequency > 0, absent, present)[free].max())
+    elif "change" in statistics and np.isfinite(statistics["change"]).all():
+        change = float(statistics["change"].mean())
+    else:
         return _STUCK, False
-    present, absent = posterior.probabilities
-    change = float(np.where(frequency > 0, absent, present)[free].max())
-    told = f"a change of one {what} had the probability {change:.1g} a draw, or less"
+    told = f"a change of one {what} had the probability {change or _LEAST:.1g} a draw, or less"
     if change * posterior.n_draws > UNSEEN:
         return f"did not move, although {told}", False
-    return f"constant in all chains: {told}", True
+    if posterior.n_chains == 1:
+        return f"cannot tell: one chain, the same in every draw; {told}", False
+    return f"the same in every draw of every chain: {told}", True
 
 
 def _free_lines(posterior) -> np.ndarray:

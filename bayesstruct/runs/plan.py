@@ -6,7 +6,7 @@ import json
 import logging
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,7 @@ def make_plan(
     if stored is None:
         create(folder, run, start=(root, points) if keep else None, step=snapshot(step))
     else:
+        run = replace(run, stats=_known_statistics(stored.stats, run.stats))
         _resume(folder, stored, run, step)
     return Plan(
         step=step,
@@ -282,6 +283,16 @@ def _labels(model, names):
 def _plain(values) -> list:
     items = [v.item() if isinstance(v, np.generic) else v for v in values]
     return [v if isinstance(v, bool | int | float | str) else str(v) for v in items]
+
+
+def _known_statistics(stored, own):
+    """Leave out statistics that step methods report since the run was begun: it has no files for them."""
+    if len(stored) != len(own):
+        return own
+    return [
+        {name: kind for name, kind in new.items() if name in old}
+        for old, new in zip(stored, own, strict=True)
+    ]
 
 
 def _resume(folder, stored, run, step):

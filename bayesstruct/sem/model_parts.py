@@ -109,7 +109,9 @@ def _shapes(d, settings, law):
         own = settings.variances == FREE
         dims = ("node", "component") if own else ("component",)
         weights = settings.concentration * np.tile(BASE, (d, 1) if own else 1)
-        pm.Dirichlet("mixture_weight", weights, dims=dims, default_transform=None)
+        # Without the shape PyTensor checks it, which takes seconds to compile.
+        options = {"shape": weights.shape, "dims": dims, "default_transform": None}
+        pm.Dirichlet("mixture_weight", weights, **options)
     return _shape_parameters(d)
 
 

@@ -13,6 +13,7 @@ from bayesstruct.classifiers.kernels.scores import (
     BETA,
     LAMBDA,
     RHO,
+    SAMPLE_SIZE,
     SCORES,
     ClassifierScore,
     family_counts,
@@ -88,7 +89,7 @@ def test_the_other_scores_are_their_definitions():
     np.testing.assert_allclose(score("log_likelihood").family(1, [0]), likelihood, rtol=1e-12)
     penalty = 0.5 * math.log(len(x)) * 2 * 3 * 2
     np.testing.assert_allclose(score("mdl").family(1, [0]), likelihood - penalty, rtol=1e-12)
-    cell = 1.0 / 18
+    cell = SAMPLE_SIZE / 18
     expected = sum(gammaln(cell + v) - gammaln(cell) for v in counts.values())
     expected -= sum(gammaln(3 * cell + v) - gammaln(3 * cell) for v in rows.values())
     np.testing.assert_allclose(score("bdeu").family(1, [0]), expected, rtol=1e-12)

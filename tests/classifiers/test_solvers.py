@@ -194,7 +194,9 @@ BAD = [
     ),
     (lambda: network_classifier(spoilt(b=1), "class"), "[Cc]olumn 'b' is constant"),
     (
-        lambda: network_classifier(frame().mask(np.eye(120, 5, -3) > 0), "class"),
+        lambda: network_classifier(
+            frame().mask(np.eye(120, 5, -3) > 0), "class", incomplete_rows="error"
+        ),
         "columns 'a', 'b', 'class', 'c' and 'd': values are missing in 5 rows",
     ),
     (
@@ -205,7 +207,9 @@ BAD = [
     ),
     (
         lambda: network_classifier(
-            pd.concat([frame(), frame()[:2].assign(**{"class": None})], ignore_index=True), "class"
+            pd.concat([frame(), frame()[:2].assign(**{"class": None})], ignore_index=True),
+            "class",
+            incomplete_rows="error",
         ),
         r"the target 'class' is missing in 2 rows: drop these rows \(data.dropna",
     ),
@@ -221,6 +225,18 @@ BAD = [
         lambda: network_classifier(frame(), "class").probabilities(frame().drop(columns="b")),
         "Column 'b' of the model is absent",
     ),
+    (
+        lambda: network_classifier(
+            frame().assign(**{"class": frame()["class"].where(frame()["class"] == "yes")}), "class"
+        ),
+        "one class",
+    ),
+    (
+        lambda: network_classifier(
+            frame().assign(b=frame()["b"].where(frame()["class"] == "yes")), "class"
+        ),
+        r"column 'b': values are missing \(most often 'b', in \d+ rows\), and the \d+ complete rows have fewer than two classes of 'class'",
+    ),
 ]
 
 
@@ -230,9 +246,33 @@ def test_bad_tables_are_refused_by_column_and_remedy(call, words):
         call()
 
 
+@pytest.mark.parametrize("structure", ["naive", "tan", "ghc2"])
+def test_rows_with_missing_values_are_left_out_and_said(structure):
+    rng = np.random.default_rng(4)
+    table = frame().astype(object)
+    table["b"] = table["b"].where(rng.random(120) > 0.2)
+    table.loc[:4, "class"] = None
+    words = rf"Rows with missing values are left out, {table.isna().any(axis=1).sum()} of 120 \(most often 'b'"
+    with pytest.warns(bs.TableWarning, match=words):
+        found = network_classifier(table, "class", structure=structure)
+    wanted = network_classifier(table.dropna(), "class", structure=structure)
+    np.testing.assert_array_equal(found.dag, wanted.dag)
+    np.testing.assert_array_equal(found.tables, wanted.tables)
+    assert np.isfinite(found.probabilities(table).to_numpy()).all()
+
+
+def test_a_class_that_is_lost_with_its_rows_is_named():
+    table = frame().astype(object)
+    table.loc[:9, "class"], table.loc[:9, "b"] = "rare", None
+    with pytest.warns(bs.TableWarning, match="Among them are all rows of the class 'rare'"):
+        found = network_classifier(table, "class")
+    assert "rare" in found.probabilities(frame()).columns
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"incomplete_rows": "keep"}, "incomplete_rows"),
         ({"structure": "tree"}, "structure"),
         ({"score": "cll"}, "score"),
         ({"smoothing": 0}, "smoothing"),

@@ -13,7 +13,7 @@ import pytest
 import bayesstruct as bs
 
 from bayesstruct.models.catalogue import MODELS
-from bayesstruct.models.examples import EXAMPLES, example
+from bayesstruct.models.examples import EXAMPLES, FURTHER, example, further
 
 ROOT = Path(__file__).parents[2]
 
@@ -56,6 +56,12 @@ def test_every_model_has_an_example_that_fits_each_of_its_priors(name, rng):
 
 def test_there_are_no_other_examples():
     assert [*EXAMPLES] == [*MODELS]
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_further_tables_make_a_model(name, rng):
+    for table, options in further(name, rng):
+        assert getattr(bs.models, name)(table, **options).observed_RVs
 
 
 def test_the_exports_are_those_of_the_catalogue():

@@ -65,7 +65,8 @@ def test_a_tree_is_sampled_predicted_and_read(tan):
 
 
 @pytest.mark.chain
-def test_class_probabilities_agree_with_predictions_of_empty_values(tan):
+def test_class_probabilities_agree_with_predictions_of_empty_values():
+    tan = sample(equivalent_sample_size=1.0)  # under which draws of the trees differ less
     rows = frame(1, 8).astype(object)
     rows["class"] = None
     rows.iloc[2, 0] = None
@@ -228,5 +229,18 @@ def test_counted_rows_and_codes_of_missing_values():
     model = bs.models.network_classifier(counts, "class", row_counts="n")
     assert model["x"].eval(mode="FAST_COMPILE").shape == (200, 5)
     coded = table.replace({"a": {2: -9}})
+    options = {"missing_codes": -9, "incomplete_rows": "error"}
     with pytest.raises(bs.TableError, match=r"[Cc]olumn 'a': values are missing in \d+ rows"):
-        bs.models.network_classifier(coded, "class", missing_codes=-9)
+        bs.models.network_classifier(coded, "class", **options)
+    with pytest.warns(bs.TableWarning, match="Rows with missing values are left out"):
+        model = bs.models.network_classifier(coded, "class", missing_codes=-9)
+    kept = table[table["a"] != 2]
+    wanted = bs.models.network_classifier(kept, "class")
+    values = [own.rvs_to_values[own["x"]].data for own in (model, wanted)]
+    np.testing.assert_array_equal(*values)
+
+
+@pytest.mark.chain
+def test_limits_of_evidence_are_refused_with_a_reason(tan):
+    with pytest.raises(ValueError, match="not known for classifiers: the lines of a tree exclude"):
+        bs.evidence_limits(tan)

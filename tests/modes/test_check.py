@@ -92,7 +92,9 @@ def test_a_constant_graph_has_converged_if_the_probability_of_a_change_was_small
     for row in check(tree).rows[:4]:
         assert row.ok is ok
         assert f"had the probability {change:.1g} a draw, or less" in row.verdict
-        assert row.verdict.startswith("constant in all chains" if ok else "did not move, although")
+        assert row.verdict.startswith(
+            "the same in every draw of every chain" if ok else "did not move, although"
+        )
 
 
 def test_edges_that_the_model_gives_need_no_evidence():

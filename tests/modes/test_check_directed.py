@@ -1,6 +1,8 @@
 """Convergence of chains of directed acyclic graphs, on made-up results."""
 
 import numpy as np
+import pandas as pd
+import pymc as pm
 import pytest
 import xarray as xr
 
@@ -65,6 +67,67 @@ def test_a_constant_graph_is_judged_by_the_probabilities_that_the_step_averaged(
     rows = check(tree).rows
     assert all(row.ok is ok for row in rows)
     assert f"probability {1 - probability:.1g} a draw" in rows[0].verdict
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            1e-4,
+            "the same in every draw of every chain: a change of one arc had the probability 0.0001",
+        ),
+        (
+            0.0,
+            "the same in every draw of every chain: a change of one arc had the probability 1e-15",
+        ),
+        (0.2, "did not move, although a change of one arc had the probability 0.2"),
+        (np.nan, "did not move: "),
+    ],
+)
+def test_a_constant_graph_is_judged_by_the_probability_of_a_change_that_the_step_reports(
+    change, words
+):
+    tree = dag_posterior(np.zeros((2, 500, 3, 3), int), weighted=False)
+    values = ("chain", "draw"), np.full((2, 500), change)
+    tree["sample_stats"] = xr.DataTree(xr.Dataset({"change": values}))
+    rows = check(tree).rows
+    assert all(row.verdict.startswith(words) for row in rows)
+    assert all(row.ok is (change < 0.01) for row in rows)
+
+
+def test_one_constant_chain_shows_nothing():
+    tree = dag_posterior(np.zeros((1, 500, 3, 3), int), weighted=False)
+    values = ("chain", "draw"), np.full((1, 500), 1e-9)
+    tree["sample_stats"] = xr.DataTree(xr.Dataset({"change": values}))
+    assert not any(row.ok for row in check(tree).rows)
+    assert check(tree).rows[0].verdict.startswith("cannot tell: one chain")
+
+
+def test_constant_graphs_that_differ_between_chains_have_not_converged():
+    graphs = np.zeros((2, 500, 3, 3), int)
+    graphs[1, :, 0, 1] = 1
+    tree = dag_posterior(graphs, weighted=False)
+    values = ("chain", "draw"), np.full((2, 500), 1e-9)
+    tree["sample_stats"] = xr.DataTree(xr.Dataset({"change": values}))
+    assert not any(row.ok for row in check(tree).rows)
+
+
+@pytest.mark.chain
+def test_a_certain_graph_of_a_whole_run_has_converged():
+    import bayesstruct as bs
+
+    x = np.random.default_rng(0).standard_normal((200, 2))
+    x[:, 1] += 2 * x[:, 0]
+    table = pd.DataFrame(x, columns=["a", "b"])
+    options = {"cores": 1, "random_seed": 1, "progressbar": False}
+    for candidates in (None, 1):  # independent draws, and a Markov chain
+        with bs.models.bayesian_network(table, tiers={"a": 0, "b": 1}) as model:
+            step = bs.steps.NetworkMCMC(model.free_RVs, candidates=candidates)
+            idata = pm.sample(
+                100, tune=10, chains=2, step=step, compute_convergence_checks=False, **options
+            )
+        row = check(idata).rows[0]
+        assert row.ok and row.verdict.startswith("the same in every draw of every chain"), row
 
 
 def test_summaries_of_graphs():

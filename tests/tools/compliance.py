@@ -230,7 +230,9 @@ CASES = {
     ),
     "lingam": ("lingam", skewed(), {}, _arcs, False),
     "network_mixed": ("bayesian_network", with_states().dropna(), {"score": "mixed"}, _arcs, True),
-    "classifier": ("network_classifier", codes(states=3), {"target": "c"}, _arcs, True),
+    "classifier": (
+        "network_classifier", codes(states=3), {"target": "c", "equivalent_sample_size": 1.0}, _arcs, True,
+    ),
     "features": ("latent_features", numbers(missing=3), {}, _features, False),
     "features_slice": ("latent_features", numbers(n=20), {"sampler": "slice"}, _features, False),
     "features_accelerated": (

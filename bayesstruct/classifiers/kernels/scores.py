@@ -35,7 +35,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["ALPHA", "BETA", "LAMBDA", "RHO", "SCORES", "ClassifierScore", "family_counts"]
+__all__ = [
+    "ALPHA",
+    "BETA",
+    "LAMBDA",
+    "RHO",
+    "SAMPLE_SIZE",
+    "SCORES",
+    "ClassifierScore",
+    "family_counts",
+]
+
+#: Rows that the prior of tables is worth under BDeu, by default; see `benchmarks/network_classifier.py`.
+SAMPLE_SIZE = 10.0
 
 ALPHA = (math.pi**2 + 6.0) / 24.0
 BETA = (math.pi**2 - 18.0) / 24.0
@@ -88,11 +100,11 @@ class ClassifierScore:
         Column of the class.
     kind : str
         One of `SCORES`.
-    equivalent_sample_size : float, default 1
+    equivalent_sample_size : float, default 10
         Rows that the prior of BDeu is worth.
     """
 
-    def __init__(self, codes, states, target, kind, equivalent_sample_size=1.0):
+    def __init__(self, codes, states, target, kind, equivalent_sample_size=SAMPLE_SIZE):
         self.codes, self.states = np.asarray(codes), np.asarray(states, int)
         self.target, self.kind, self.size = int(target), kind, float(equivalent_sample_size)
         self.features = np.delete(np.arange(len(self.states)), self.target)

@@ -7,6 +7,7 @@ import numpy as np
 from bayesstruct.classifiers.data import read_features
 from bayesstruct.classifiers.reading.records import ClassifierTarget
 from bayesstruct.classifiers.solvers.classifier import refuse_many
+from bayesstruct.core.evidence_limits import refuse_limits
 from bayesstruct.core.readers import register_figure, register_summary
 from bayesstruct.core.tables.codings import StateLevels
 from bayesstruct.core.tables.missing_codes import MissingCodes
@@ -192,3 +193,9 @@ register_summary(
     before="Bayesian networks",
 )
 register_figure(plot_graph, "classifiers")
+refuse_limits(
+    "classifiers",
+    _is_classifier,
+    "the lines of a tree exclude each other, so that what one can reach depends on all others, and arcs of a fixed structure are not "
+    "tested; bs.arc_table has the Bayes factors of this table",
+)

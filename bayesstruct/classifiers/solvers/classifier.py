@@ -1,12 +1,17 @@
 """A classifier with one structure and fitted parameters."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from bayesstruct.classifiers.data import ClassifierTable, read_features
-from bayesstruct.classifiers.kernels.scores import SCORES, ClassifierScore, family_counts
+from bayesstruct.classifiers.kernels.scores import (
+    SAMPLE_SIZE,
+    SCORES,
+    ClassifierScore,
+    family_counts,
+)
 from bayesstruct.classifiers.solvers.structures import STRUCTURES, search
 from bayesstruct.data.arguments import choice, number
 from bayesstruct.data.coding import StateCoding
@@ -133,9 +138,10 @@ def network_classifier(
     structure: str = "tan",
     score: str = "fcll",
     smoothing: float = 0.5,
-    equivalent_sample_size: float = 1.0,
+    equivalent_sample_size: float = SAMPLE_SIZE,
     states: Any = None,
     missing_codes: Any = None,
+    incomplete_rows: Literal["drop", "error"] = "drop",
 ) -> NetworkClassifier:
     r"""Learn a Bayesian-network classifier: the structure with the best score, and smoothed frequencies.
 
@@ -145,7 +151,7 @@ def network_classifier(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, d) table of states without missing ones.
+        (n, d) table of states.
     target : str
         Column of the class.
     structure : {"tan", "naive", "ghc2"}
@@ -159,12 +165,17 @@ def network_classifier(
         every arc.
     smoothing : float, default 0.5
         s, above 0: added to the count of each cell.
-    equivalent_sample_size : float, default 1
-        Rows that the prior of ``"bdeu"`` is worth.
+    equivalent_sample_size : float, default 10
+        Rows that the prior of ``"bdeu"`` is worth; why 10, see :func:`bayesstruct.models.network_classifier`.
     states : list or dict of lists, optional
         All states of each column, see :func:`bayesstruct.models.bayesian_network`.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one.
+    incomplete_rows : {"drop", "error"}
+        Rows that lack a value, of a feature or of the target, are left out, with a warning that says how many, or refused. The others
+        stand for all rows if values are missing completely at random. If that a value is missing says something about the class,
+        make it a state of its own: ``data.fillna("missing")``, also in rows that are to be predicted. Features of these may be
+        missing in any case.
 
     Returns
     -------
@@ -204,7 +215,11 @@ def network_classifier(
     choice("score", score, SCORES)
     smoothing = number("smoothing", smoothing, above=0)
     size = number("equivalent_sample_size", equivalent_sample_size, above=0)
-    options = {"states": states, "missing_codes": missing_codes}
+    options = {
+        "states": states,
+        "missing_codes": missing_codes,
+        "incomplete_rows": incomplete_rows,
+    }
     table = ClassifierTable.read(data, target, **options, features=STRUCTURES[kind])
     local = ClassifierScore(table.codes, table.counts, table.target, score, size)
     dag = search(local, kind)

@@ -425,7 +425,7 @@ class IndependentDraws:
         log_total, tables = sums(self.weights)
         if log_total == -np.inf:
             raise ValueError("no graph has positive probability under scores and constraints")
-        self.tables, self.ranked = tables, ranked_lists(self.weights)
+        self.tables, self.ranked, self.log_total = tables, ranked_lists(self.weights), log_total
 
     def __call__(self, rng: np.random.Generator) -> np.ndarray:
         """Draw one graph, (d, d) int8."""

@@ -69,9 +69,11 @@ class NetworkMCMC(GibbsStep):
 
     Statistics of each draw: ``n_arcs``; ``log_score``, the sum of the local scores and log prior weights of
     the graph; ``acceptance``, the share of the reversals of arcs that were accepted, 1 for
-    independent draws; and ``left_out``, an estimate of the odds of the parent sets that the candidates leave out, given
-    the parents of the others, summed over the variables. It is made in one of 25 draws and zero in the others; its
-    mean decides in ``bs.check``.
+    independent draws; ``left_out``, an estimate of the odds of the parent sets that the candidates leave out, given
+    the parents of the others, summed over the variables, which is made in one of 25 draws and zero in the others (its
+    mean decides in ``bs.check``); and ``change``, the largest probability that one variable has other parents, or an arc the other
+    direction, given the rest of the graph; of independent draws the probability of all other graphs. By it ``bs.check`` judges a
+    graph that is the same in all draws.
 
     References
     ----------
@@ -85,6 +87,7 @@ class NetworkMCMC(GibbsStep):
         "log_score": (float, []),
         "acceptance": (float, []),
         "left_out": (float, []),
+        "change": (float, []),
     }
     _state_class = NetworkMCMCState
 
@@ -115,6 +118,7 @@ class NetworkMCMC(GibbsStep):
             "log_score": self.graphs.log_score(graph),
             "acceptance": share,
             "left_out": self.graphs.left_out(self.rng, graph),
+            "change": self.graphs.change(graph),
         }
         return point, [stats]
 

@@ -64,6 +64,10 @@ class IndependentGraphs:
         """Log score of a graph."""
         return self.draws.log_score(graph)
 
+    def change(self, graph):
+        """Probability of all other graphs."""
+        return max(0.0, float(-np.expm1(self.log_score(graph) - self.draws.log_total)))
+
 
 class PartitionGraphs:
     """Partition Markov chain Monte Carlo over the graphs that tables of parent sets allow.
@@ -118,6 +122,12 @@ class PartitionGraphs:
         from bayesstruct.networks.kernels.parent_tables import family_scores
 
         return float(family_scores(self.tables, graph).sum())
+
+    def change(self, graph):
+        """Largest probability of a change of one arc, or of the parents of one variable, given the rest of the graph."""
+        from bayesstruct.networks.kernels.samplers.structure_mcmc import change_probability
+
+        return change_probability(self.tables, graph)
 
 
 def sweep_orders(

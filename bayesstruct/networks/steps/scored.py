@@ -56,7 +56,8 @@ class ScoredNetworkMCMC(GibbsStep):
     -----
     Statistics of each draw: ``n_arcs``; ``log_score``, the sum of the local scores and log prior weights of
     the graph; ``acceptance``, the share of the reversals of arcs that were accepted, 1 for independent
-    draws and under the prior ``"order"``; and ``left_out``, as of :class:`bayesstruct.steps.NetworkMCMC`.
+    draws and under the prior ``"order"``; ``left_out`` and ``change``, as of :class:`bayesstruct.steps.NetworkMCMC`, the
+    second NaN under the prior ``"order"``.
     """
 
     name = "scored_network_mcmc"
@@ -65,6 +66,7 @@ class ScoredNetworkMCMC(GibbsStep):
         "log_score": (float, []),
         "acceptance": (float, []),
         "left_out": (float, []),
+        "change": (float, []),
     }
     _state_class = ScoredNetworkMCMCState
 
@@ -84,7 +86,7 @@ class ScoredNetworkMCMC(GibbsStep):
 
     def step(self, point):
         """Draw the graph, and its tables if they are random, once."""
-        point, share = dict(point), 1.0
+        point, share, change = dict(point), 1.0, np.nan
         graph = np.array(point[self.dag], np.int8)
         if isinstance(self.graphs, OrderGraphs):
             self.order, graph, log_score = self.graphs.move(self.rng, self.order, graph)
@@ -93,7 +95,7 @@ class ScoredNetworkMCMC(GibbsStep):
             graph = graph if self.begun else self.graphs.start(self.rng, graph)
             graph, share = self.graphs.move(self.rng, graph)
             log_score = self.graphs.log_score(graph)
-            out = self.graphs.left_out(self.rng, graph)
+            out, change = self.graphs.left_out(self.rng, graph), self.graphs.change(graph)
         self.begun = True
         self.family.draw(self.rng, graph, point)
         point[self.dag] = graph
@@ -102,6 +104,7 @@ class ScoredNetworkMCMC(GibbsStep):
             "log_score": log_score,
             "acceptance": share,
             "left_out": out,
+            "change": change,
         }
         return point, [stats]
 

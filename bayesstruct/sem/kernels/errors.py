@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel, vector_inner
+from bayesstruct.core.jit import inner, kernel, vector_inner
 from bayesstruct.core.special import vector_exp
 from bayesstruct.sem.kernels.settings import GAUSSIAN, LAPLACE, MIXTURE, STUDENT, SemSettings
 
@@ -45,6 +45,7 @@ _K = 2 * _SIDE + 2
 #: Means and standard deviations of the components of a mixture.
 LOCATIONS = np.array([_STEP * (k - _SIDE) for k in range(_K - 1)] + [0.0])
 WIDTHS = np.array([_NARROW] * (_K - 1) + [_WIDE])
+_SQUARES = LOCATIONS**2 + WIDTHS**2
 _WIDE_SHARE = 0.08
 _BASE = np.exp(-0.5 * (LOCATIONS[:-1] / 0.9) ** 2)
 #: Prior means of the weights of a mixture: nearly a normal distribution of variance 1.
@@ -67,8 +68,13 @@ def shape_size(noise):
 @kernel
 def mixture_weights(shape):
     """Weights of the components of a mixture, (K,)."""
-    out = shape**3
-    return out / out.sum()
+    out, total = np.empty(_K), 0.0
+    for k in range(_K):
+        out[k] = shape[k] ** 3
+        total += out[k]
+    for k in range(_K):
+        out[k] /= total
+    return out
 
 
 @vector_inner
@@ -119,7 +125,8 @@ def _fill_shares(e, heights, shares, density):
         for r in range(len(e)):
             shares[_SIDE + k, r] = shares[_SIDE + k - 1, r] * density[r]
             shares[_SIDE - k, r] = shares[_SIDE - k + 1, r] / density[r]
-    density[:] = 0.0
+    for r in range(len(e)):
+        density[r] = 0.0
     for k in range(_K):
         for r in range(len(e)):
             shares[k, r] *= heights[k]
@@ -237,7 +244,8 @@ def _mixture_terms(e, shape, slope, bend, cross, gradient, hessian):
     _heights(shape, heights)
     _fill_shares(e, heights, shares, density)
     total = _sum_of_logs(density)
-    slope[:], bend[:] = 0.0, 0.0
+    for r in range(n):
+        slope[r], bend[r] = 0.0, 0.0
     for k in range(_K):
         precision, at, count = 1.0 / (WIDTHS[k] * WIDTHS[k]), LOCATIONS[k], 0.0
         for r in range(n):
@@ -325,7 +333,7 @@ def log_shape_prior(settings: SemSettings, shape):
     return 0.0
 
 
-@kernel
+@inner
 def shape_prior_terms(settings: SemSettings, shape, gradient, hessian):
     """Add the derivatives of the log prior of a shape; return the log prior."""
     if settings.noise == STUDENT:
@@ -343,15 +351,16 @@ def shape_prior_terms(settings: SemSettings, shape, gradient, hessian):
 @kernel
 def mixture_moments(shape):
     """Mean and log standard deviation of a mixture, and their derivatives by its shape, (K,) each."""
-    weights = mixture_weights(shape)
-    mean = (weights * LOCATIONS).sum()
-    squares = LOCATIONS**2 + WIDTHS**2
-    square = (weights * squares).sum()
+    weights, mean, square = mixture_weights(shape), 0.0, 0.0
+    for k in range(_K):
+        mean += weights[k] * LOCATIONS[k]
+        square += weights[k] * _SQUARES[k]
     variance = square - mean * mean
-    by_mean = 3.0 * weights * (LOCATIONS - mean) / shape
-    by_log_sd = (3.0 * weights * (squares - square) / shape - 2.0 * mean * by_mean) / (
-        2.0 * variance
-    )
+    by_mean, by_log_sd = np.empty(_K), np.empty(_K)
+    for k in range(_K):
+        by_mean[k] = 3.0 * weights[k] * (LOCATIONS[k] - mean) / shape[k]
+        own = 3.0 * weights[k] * (_SQUARES[k] - square) / shape[k]
+        by_log_sd[k] = (own - 2.0 * mean * by_mean[k]) / (2.0 * variance)
     return mean, 0.5 * math.log(variance), by_mean, by_log_sd
 
 

@@ -24,7 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel, vector_inner
+from bayesstruct.core.arrays import copy_matrix, copy_vector
+from bayesstruct.core.jit import inner, kernel, vector_inner
 from bayesstruct.sem.kernels.errors import (
     log_density,
     log_one_plus_square,
@@ -290,7 +291,7 @@ def _terms(y, design, settings, theta, log_lambda, gradient, hessian):
 # --- Newton's method -------------------------------------------------------------------------
 
 
-@kernel
+@inner
 def first_given(settings: SemSettings, k):
     """First and last + 1 of the parameters that are given: those that all columns share."""
     if settings.variances == FREE:
@@ -343,7 +344,9 @@ def _climb(y, design, settings, log_lambda, theta, hessian):
         found = _terms(y, design, settings, trial, log_lambda, fresh, curve)
         if found >= value:
             value, damp = found, 0.0 if damp < 1e-3 else 0.25 * damp
-            theta[:], gradient[:], hessian[:] = trial, fresh, curve
+            copy_vector(theta, trial)
+            copy_vector(gradient, fresh)
+            copy_matrix(hessian, curve)
         else:
             damp = max(8.0 * damp, 1e-2)
             if damp > 1e8:
@@ -364,7 +367,7 @@ def _start(y, design, settings, log_lambda, theta):
             matrix[a, a] += settings.alpha_mu
         else:
             matrix[a, a] += math.exp(-2.0 * log_lambda[a - 1]) / settings.scale**2
-    theta[:p] = x
+    copy_vector(theta, x)
     factorize(matrix, 1e-14)
     solve_lower(matrix, theta[:p])
     solve_upper(matrix, theta[:p])
@@ -446,10 +449,10 @@ def _fit(y, design, settings, theta, warm):
     begin = theta.copy()
     left, log_det = _start(y, design, settings, log_lambda, begin)
     if not warm or is_exact(settings):  # the start is the mode then
-        theta[:] = begin
+        copy_vector(theta, begin)
     several = settings.noise == MIXTURE and settings.variances == FREE
     if several:
-        theta[:p] = begin[:p]
+        copy_vector(theta, begin[:p])
         begin_mixture(settings, y - theta[:p] @ design, theta, p)
     evidence = 0.0
     for turn in range(_ROUNDS if settings.prior == HORSESHOE and p > 1 else 1):
@@ -462,7 +465,9 @@ def _fit(y, design, settings, theta, warm):
                 curve = hessian.copy()
                 found = _climb(y, design, settings, log_lambda, other, curve)
                 if found > value:
-                    value, theta[:], hessian[:] = found, other, curve
+                    value = found
+                    copy_vector(theta, other)
+                    copy_matrix(hessian, curve)
         evidence = _laplace_evidence(settings, value, hessian, factor)
     if settings.prior == HORSESHOE:
         final = log_lambda.copy()
@@ -488,7 +493,7 @@ def move_coordinates(settings: SemSettings, theta, p, direction):
             theta[0] -= math.exp(theta[p]) * mean
 
 
-@kernel
+@inner
 def _even_hessian(settings, theta, p, hessian):
     """Hessian at a mode in even coordinates."""
     size = len(theta)
@@ -528,7 +533,8 @@ def _schur(hessian, p):
     factorize(block, _PIVOT)
     columns = np.empty((size - p, p))
     for z in range(size - p):
-        columns[z] = -hessian[p + z, :p]
+        for a in range(p):
+            columns[z, a] = -hessian[p + z, a]
         solve_lower(block, columns[z])
     for z in range(size - p):
         for w in range(size - p):

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel, vector_inner
+from bayesstruct.core.arrays import copy_vector
+from bayesstruct.core.jit import inner, vector_inner
 from bayesstruct.sem.kernels.errors import BASE, LOCATIONS, WIDTHS
 from bayesstruct.sem.kernels.factors import dot
 from bayesstruct.sem.kernels.settings import SemSettings
@@ -30,7 +31,7 @@ def _densities():
 _DENSITIES = _densities()
 
 
-@kernel
+@inner
 def begin_mixture(settings: SemSettings, e, theta, p):
     """Write intercept, log scale and weights of a mixture that fit a histogram of residuals best.
 
@@ -89,7 +90,7 @@ def _histogram(e, mean, sd):
 def _climb(settings, counts, density, weights, mixed):
     """Update the weights; return the log posterior density then."""
     fresh = np.empty(_K)
-    weights[:] = BASE
+    copy_vector(weights, BASE)
     for _ in range(_UPDATES):
         total = 0.0
         _mix(density, weights, mixed)
@@ -115,7 +116,8 @@ def _climb(settings, counts, density, weights, mixed):
 @vector_inner
 def _mix(density, weights, out):
     """Write the densities of a mixture at the bins."""
-    out[:] = 1e-300
+    for b in range(_BINS):
+        out[b] = 1e-300
     for k in range(_K):
         for b in range(_BINS):
             out[b] += weights[k] * density[k, b]

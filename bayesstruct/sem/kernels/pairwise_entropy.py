@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from bayesstruct.core.jit import kernel, vector_inner
+from bayesstruct.core.jit import inner, kernel, vector_inner
 
 __all__ = ["column_entropies", "first_cause"]
 
@@ -99,7 +99,7 @@ def column_entropies(rows):
     return out
 
 
-@kernel
+@inner
 def _ratio(rows, entropies, correlation, i, j):
     """R_ij; 0 where one of the two columns determines the other."""
     rho = correlation[i, j]
@@ -144,7 +144,9 @@ def first_cause(rows, correlation, candidate, compared, ratios, complete):
     k = rows.shape[0]
     entropies = column_entropies(rows)
     known = np.zeros((k, k), np.bool_)
-    sums = np.where(candidate, 0.0, np.inf)
+    sums = np.empty(k)
+    for i in range(k):
+        sums[i] = 0.0 if candidate[i] else np.inf
     evaluated = 0
     best = 0
     while True:
@@ -170,7 +172,7 @@ def first_cause(rows, correlation, candidate, compared, ratios, complete):
             sums[j] += ratio * ratio
 
 
-@kernel
+@inner
 def _next_pair(i, compared, known, ratios):
     """Pair of i that is not known and has the lowest guess; j = -1 if there is none."""
     found = -1

@@ -368,3 +368,28 @@ def test_a_graph_is_found_that_meets_needs_without_required_arcs():
     graph, _, value = order_search.best_graph(tables, np.random.default_rng(0), climbs=1)
     assert value == 0.0
     assert family_scores(tables, graph).sum() == 0.0
+
+
+def _largest_change(graph, log):
+    """Largest probability of other parents of one variable, or of a reversed arc, by the probabilities of all graphs."""
+    p, at = np.exp(log - log.max()), INDEX[graph.ravel() @ CODE]
+    most = 0.0
+    for j in range(D):
+        others = [i for i in range(D) if i != j]
+        same = (GRAPHS[:, :, others] == graph[:, others]).all(axis=(1, 2))
+        most = max(most, 1.0 - p[at] / p[same].sum())
+    for i, j in np.argwhere(graph):
+        reverse = graph.copy()
+        reverse[i, j], reverse[j, i] = 0, 1
+        if (k := INDEX[reverse.ravel() @ CODE]) >= 0:
+            most = max(most, p[k] / (p[k] + p[at]))
+    return most
+
+
+@pytest.mark.parametrize("name", ["all", "plus one", "constrained"])
+def test_the_probability_of_a_change_is_that_of_all_changed_graphs(cases, name):
+    tables, _, log = cases[name]
+    some = np.random.default_rng(2).permutation(np.flatnonzero(np.isfinite(log)))[:60]
+    got = [structure_mcmc.change_probability(tables, GRAPHS[k]) for k in some]
+    wanted = [_largest_change(GRAPHS[k], log) for k in some]
+    np.testing.assert_allclose(got, wanted, rtol=1e-7, atol=1e-9)  # differences of logarithms

@@ -40,6 +40,7 @@ from bayesstruct.networks.kernels.parent_tables import (
 __all__ = [
     "Moves",
     "change_arcs",
+    "change_probability",
     "default_moves",
     "flip_covered",
     "hill_climb",
@@ -383,6 +384,41 @@ def change_arcs(rng, t, adjacency, changes):
     _families(t, adjacency, places)
     for m in range(changes):
         _change_arc(rng, t, adjacency, ancestors, places, m % 5 > 0)
+
+
+@kernel
+def change_probability(t, adjacency):
+    r"""Largest probability of a change, given the rest of the graph.
+
+    A change gives one variable other parents, or reverses an arc and keeps the other parents of both its ends.
+
+    Parameters
+    ----------
+    t : ParentTables
+    adjacency : (d, d) int8 array
+        Acyclic, of finite scores.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
+    d, most = len(adjacency), 0.0
+    ancestors, places = np.empty((d, d), np.uint8), np.empty((2, d), np.int64)
+    position, stack = np.empty(d, np.int64), np.empty(d, np.int64)
+    free, limit = np.int64(FREE), np.int64(1)
+    _build(adjacency, ancestors)
+    _families(t, adjacency, places)
+    for j in range(d):
+        _close_descendants(adjacency, j, position, stack)
+        own = _look_up(t, j, places[_MASK, j], places[_ROW, j])
+        most = max(most, -math.expm1(own - log_sum(t, j, position, free, limit)))
+        for i in range(d):
+            if _kind(adjacency, ancestors, i, j, True) == _REVERSE:
+                of_j, of_i = _toggled(t, places, i, j), _toggled(t, places, j, i)
+                gain = _gain(t, places, j, of_j) + _gain(t, places, i, of_i)
+                most = max(most, 1.0 / (1.0 + math.exp(-gain)))
+    return most
 
 
 @kernel
