@@ -218,7 +218,7 @@ def noise_sentence(idata: "xr.DataTree") -> str:
     wrong = int(table["contradicted"].sum())
     return (
         f"Skewness and tails of the residuals contradict the {_NOISE[table.attrs['noise']]} noise of the model in {wrong} of "
-        f"{len(table)} columns (`bs.noise_check`)."
+        f"{len(table)} columns (bs.noise_check)."
     )
 
 
