@@ -155,7 +155,8 @@ def noise_check(idata: "xr.DataTree", *, alpha: float = ALPHA) -> "pd.DataFrame"
     for k, name in enumerate(("skewness", "tails")):
         frame |= {name: found[:, k], f"{name}_low": low[:, k], f"{name}_high": high[:, k]}
     words = [
-        _difference(*ends) if bad else "" for *ends, bad in zip(found, low, high, wrong, strict=True)
+        _difference(*ends) if bad else ""
+        for *ends, bad in zip(found, low, high, wrong, strict=True)
     ]
     table = pd.DataFrame(frame | {"p_value": p_value, "contradicted": wrong, "difference": words})
     table.attrs = {"noise": noise, "alpha": alpha, "notes": _notes(noise, table)}

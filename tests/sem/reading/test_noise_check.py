@@ -37,13 +37,10 @@ def result(
     tree = dag_posterior(np.broadcast_to(graph, (2, draws, d, d)))
     drawn = tree["posterior"].to_dataset()
     drawn["weight"] = STRENGTH * drawn["arc"]
-    for name, values in more.items():
-        values = np.asarray(values, float)
-        dims = [f"{name}_{k}" if k or name != "degrees" else "node" for k in range(values.ndim)]
-        drawn[name] = (
-            ("chain", "draw", *dims),
-            np.broadcast_to(values, (2, draws, *values.shape)),
-        )
+    for name, given in more.items():
+        value = np.asarray(given, float)
+        dims = ["node"] if name == "degrees" else [f"{name}_{k}" for k in range(value.ndim)]
+        drawn[name] = (("chain", "draw", *dims), np.broadcast_to(value, (2, draws, *value.shape)))
     constants = tree["constant_data"].to_dataset()
     constants["location"] = ("node", np.full(d, location))
     constants["scale"] = ("node", np.full(d, scale))
@@ -140,7 +137,9 @@ def test_one_column_with_other_noise_is_named(rng, noise, kind, said):
     assert said in table["difference"][0]
     (note,) = noise_notes(idata)
     assert note == table.attrs["notes"][0]
-    assert note.startswith("Residuals of 1 of 3 columns do not have the shape of") and "'v1'" in note
+    assert (
+        note.startswith("Residuals of 1 of 3 columns do not have the shape of") and "'v1'" in note
+    )
     assert "noise='mixture'" in note
 
 
@@ -156,7 +155,9 @@ def test_columns_of_the_table_are_not_residuals(rng):
 
 def test_units_do_not_matter(rng):
     x = rows_of(errors_of(rng, 80, "laplace", "normal", "laplace"))
-    one, other = (bs.noise_check(result(x, **units)) for units in ({}, {"location": 5, "scale": 0.1}))
+    one, other = (
+        bs.noise_check(result(x, **units)) for units in ({}, {"location": 5, "scale": 0.1})
+    )
     np.testing.assert_allclose(one["p_value"], other["p_value"])
     np.testing.assert_allclose(one["tails"], other["tails"])
 
