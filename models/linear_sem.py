@@ -130,7 +130,9 @@ def linear_sem(
     -----
     Arcs are effects only if no unobserved variable acts on two of the columns (**no latent confounding**) and no
     cause goes round in a circle. That directions are told by the shape of the noise is an assumption on top: a relation that is not linear has
-    residuals with another shape too. If noise is nearly normal, the probabilities of an arc and of its
+    residuals with another shape too. **Noise of the wrong shape gives certain wrong directions**: :func:`bayesstruct.noise_check`
+    compares the residuals with the noise, :func:`bayesstruct.check` names the columns that contradict it, and ``noise="mixture"`` learns
+    their shape. If noise is nearly normal, the probabilities of an arc and of its
     reverse are near those of :func:`bayesstruct.models.bayesian_network`.
 
     Priors without an option, k being `equivalent_sample_size`: :math:`c_i` (of a mixture ``offset``) is normal with variance
@@ -159,6 +161,7 @@ def linear_sem(
         with bs.models.linear_sem(table, noise="laplace"):
             idata = pm.sample()
         bs.arc_table(idata)
+        bs.noise_check(idata)  # do the residuals have the shape of Laplace noise?
         bs.do(idata, {"dose": 2.0})
     """
     choice("noise", noise, NOISES)
