@@ -22,7 +22,12 @@ from bayesstruct.networks.priors.gaussian_network import arc_vector
 from bayesstruct.networks.priors.records import SetMask
 from bayesstruct.sem.data import sem_table
 from bayesstruct.sem.kernels.settings import NOISES, PRIORS, VARIANCES, sem_settings
-from bayesstruct.sem.model_parts import observe_other_rows, sem_parameters, sem_rows
+from bayesstruct.sem.model_parts import (
+    observe_other_rows,
+    sem_parameters,
+    sem_rows,
+    warn_of_light_tails,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +129,7 @@ def linear_sem(
     Warns
     -----
     TableWarning
-        If something may be wrong with the table.
+        If something may be wrong with the table, or a column has lighter tails than Laplace or t noise can give it.
 
     Notes
     -----
@@ -179,6 +184,7 @@ def linear_sem(
         normal=noise == "gaussian",
         counted=row_counts is not None,
     )
+    warn_of_light_tails(known, noise)
     table = known.table
     settings = sem_settings(
         table.p, noise=noise, variances=variances, prior=prior, alpha_mu=size, scale=width
