@@ -9,7 +9,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesstruct.networks.reading.effects import flat_draws, weight_matrices
-from bayesstruct.sem.kernels.missing_cells import log_noise
 from bayesstruct.sem.kernels.settings import NOISES
 from bayesstruct.sem.priors.records import SemNoise
 from bayesstruct.sem.reading.noise import shape_draws
@@ -98,6 +97,8 @@ class Equations:
 
     def _log_factors(self, factors, slope, residuals, counts, move):
         """Log density of a row, but for terms without the value, after changes of the value; (n, m)."""
+        from bayesstruct.sem.kernels.missing_cells import log_noise
+
         total = np.zeros(move.shape)
         for k, i in enumerate(factors):
             e = (residuals[:, i, None] + slope[k] * move) / self.scales[i]
