@@ -117,7 +117,7 @@ def noise_check(idata: "xr.DataTree", *, alpha: float = ALPHA) -> "pd.DataFrame"
 
     Residuals are fitted to the table, the more closely the more the noise can adapt (the mixture most): p-values of a model that is
     right tend to be too large, not too small. A shape that is not contradicted is not thereby shown: with few rows most shapes
-    pass. Two shapes may also agree in skewness and tails. A relation that is not linear leaves residuals of a wrong shape, too.
+    pass, and residuals of a wrong graph, which mix errors, are nearer to normal ones than the errors. Two shapes may also agree in skewness and tails. A relation that is not linear leaves residuals of a wrong shape, too.
 
     Values that were set from outside have no noise and do not count. Missing values are those of each draw, which the model has
     made itself: they make differences smaller [4]_. Of a large table a random part of the rows is used, such that it has
