@@ -109,11 +109,14 @@ def test_p_values_are_those_of_a_slow_computation(rng):
 @pytest.mark.statistical
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_false_alarms_of_a_model_that_is_right(noise):
-    """With known weights the smallest adjusted p-value of a table is uniform."""
-    rng, smallest = np.random.default_rng(5), []
+    """With known weights the smallest adjusted p-value of a table, and that of all columns together, are uniform."""
+    rng, smallest, together = np.random.default_rng(5), [], []
     for _ in range(120):
         errors = noise_law(noise).draw(rng, np.zeros((3, 1)), 40)
-        smallest.append(bs.noise_check(result(rows_of(errors), noise)).p_value.min())
+        found = bs.noise_check(result(rows_of(errors), noise))
+        smallest.append(found["p_value"].min())
+        together.append(found.attrs["combined_p_value"])
+    assert stats.kstest(together, "uniform").pvalue > 1e-3
     assert stats.kstest(smallest, "uniform").pvalue > 1e-3
     alarms = np.mean(np.array(smallest) <= 0.2)
     assert 0.2 - 4 * np.sqrt(0.16 / 120) < alarms < 0.2 + 4 * np.sqrt(0.16 / 120)
@@ -141,6 +144,19 @@ def test_one_column_with_other_noise_is_named(rng, noise, kind, said):
         note.startswith("Residuals of 1 of 3 columns do not have the shape of") and "'v1'" in note
     )
     assert "noise='mixture'" in note
+
+
+def test_many_columns_that_differ_a_little_are_noticed_together():
+    """Errors with slightly lighter tails than normal ones in all of eight columns."""
+    rng = np.random.default_rng(3)
+    errors = 0.8 * rng.normal(size=(150, 8)) + rng.uniform(-1.2, 1.2, (150, 8))
+    idata = result(errors, "gaussian", graph=np.zeros((8, 8), bool))
+    found = bs.noise_check(idata, alpha=0.05)
+    assert found.attrs["combined_p_value"] < found["p_value"].min()
+    wrong = bs.noise_check(
+        result(errors_of(rng, 60, *["uniform"] * 8), graph=np.zeros((8, 8), bool))
+    )
+    assert wrong.attrs["combined_p_value"] < 1e-3
 
 
 def test_columns_of_the_table_are_not_residuals(rng):
