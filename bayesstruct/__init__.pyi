@@ -120,6 +120,7 @@ from .structure import map_graph as map_graph
 from .structure import median_graph as median_graph
 from .structure import mixture_predictions as mixture_predictions
 from .structure import node_table as node_table
+from .structure import noise_check as noise_check
 from .structure import one_group as one_group
 from .structure import path_probabilities as path_probabilities
 from .structure import precision_draws as precision_draws

@@ -62,6 +62,7 @@ from bayesstruct.precision.reading.nodes import node_table
 from bayesstruct.precision.reading.precision_draws import precision_draws
 from bayesstruct.precision.reading.predictive import predictive_correlations
 from bayesstruct.precision.reading.state_columns import variable_edges
+from bayesstruct.sem.reading.noise_check import noise_check
 from bayesstruct.series.reading import state_probabilities
 from bayesstruct.sparse.reading import support_table
 
@@ -124,6 +125,7 @@ __all__ = [
     "mixture_predictions",
     "n_edges",
     "node_table",
+    "noise_check",
     "one_group",
     "partial_correlations",
     "path_probabilities",

@@ -22,7 +22,12 @@ from bayesstruct.networks.priors.gaussian_network import arc_vector
 from bayesstruct.networks.priors.records import SetMask
 from bayesstruct.sem.data import sem_table
 from bayesstruct.sem.kernels.settings import NOISES, PRIORS, VARIANCES, sem_settings
-from bayesstruct.sem.model_parts import observe_other_rows, sem_parameters, sem_rows
+from bayesstruct.sem.model_parts import (
+    observe_other_rows,
+    sem_parameters,
+    sem_rows,
+    warn_of_light_tails,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,13 +129,15 @@ def linear_sem(
     Warns
     -----
     TableWarning
-        If something may be wrong with the table.
+        If something may be wrong with the table, or a column has lighter tails than Laplace or t noise can give it.
 
     Notes
     -----
     Arcs are effects only if no unobserved variable acts on two of the columns (**no latent confounding**) and no
     cause goes round in a circle. That directions are told by the shape of the noise is an assumption on top: a relation that is not linear has
-    residuals with another shape too. If noise is nearly normal, the probabilities of an arc and of its
+    residuals with another shape too. **Noise of the wrong shape gives certain wrong directions**: :func:`bayesstruct.noise_check`
+    compares the residuals with the noise, :func:`bayesstruct.check` names the columns that contradict it, and ``noise="mixture"`` learns
+    their shape. If noise is nearly normal, the probabilities of an arc and of its
     reverse are near those of :func:`bayesstruct.models.bayesian_network`.
 
     Priors without an option, k being `equivalent_sample_size`: :math:`c_i` (of a mixture ``offset``) is normal with variance
@@ -159,6 +166,7 @@ def linear_sem(
         with bs.models.linear_sem(table, noise="laplace"):
             idata = pm.sample()
         bs.arc_table(idata)
+        bs.noise_check(idata)  # do the residuals have the shape of Laplace noise?
         bs.do(idata, {"dose": 2.0})
     """
     choice("noise", noise, NOISES)
@@ -176,6 +184,7 @@ def linear_sem(
         normal=noise == "gaussian",
         counted=row_counts is not None,
     )
+    warn_of_light_tails(known, noise)
     table = known.table
     settings = sem_settings(
         table.p, noise=noise, variances=variances, prior=prior, alpha_mu=size, scale=width

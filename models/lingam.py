@@ -55,8 +55,8 @@ def lingam(
         random.
     noise : {"mixture", "laplace", "student"}
         Distribution of e. The mixture of normals can be flat, skewed, heavy-tailed, or have two modes, and is learned for each
-        column; Laplace and t noise are symmetric with heavy tails, need fewer rows and less time, and may be sure of wrong directions
-        where the noise has another shape.
+        column; Laplace and t noise are symmetric with heavy tails, need fewer rows and less time, and are sure of wrong directions
+        where the noise has another shape, which :func:`bayesstruct.noise_check` notices.
     prior, scale, graph_prior, edge_probability, max_parents
         As for :func:`bayesstruct.models.linear_sem`.
     required, forbidden, tiers, interventions, equivalent_sample_size, missing_codes, row_counts
@@ -66,7 +66,8 @@ def lingam(
     -------
     pymc.Model
         As from :func:`bayesstruct.models.linear_sem`. :func:`bayesstruct.arc_table` has the probabilities of both
-        directions of each pair, and :func:`bayesstruct.check` says how many directions are known.
+        directions of each pair, and :func:`bayesstruct.check` says how many directions are known, and which columns have
+        residuals of another shape than the noise (:func:`bayesstruct.noise_check`).
 
     Raises
     ------

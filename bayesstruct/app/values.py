@@ -265,8 +265,8 @@ def _pairs(option, word):
     names = split_names(option.flag, word)
     if len(names) != 2:
         raise InputError(
-            f"{option.flag} {word!r} has {len(names)} names: give two, as a,b, several times for several pairs, or a "
-            "CSV file with two columns"
+            f"{option.flag} takes a pair of names, and {word!r} has {len(names)}; write the two names with a comma between, as "
+            f"{option.flag} a,b, repeat the option for further pairs, or name a CSV file with two columns"
         )
     return [names]
 

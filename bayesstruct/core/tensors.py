@@ -11,6 +11,7 @@ from pytensor.graph.basic import Constant
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.basic import BetaRV
 from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.random.utils import normalize_size_param
 
 from bayesstruct.data.arguments import numbers
 
@@ -26,6 +27,7 @@ __all__ = [
     "draw_scatter",
     "is_beta",
     "random_ancestors",
+    "refuse_size",
 ]
 
 
@@ -116,6 +118,23 @@ def as_drawn(value: "TensorVariable", rv: "TensorVariable", size: Any) -> "Tenso
     """Return the value of one draw with the shape of a random variable; for ``support_point``."""
     value = value.astype(rv.dtype)
     return value if rv_size_is_none(size) else pt.zeros(rv.shape, dtype=rv.dtype) + value
+
+
+def refuse_size(size, name: str) -> None:
+    """Raise if several values of a distribution that has a single one are asked for.
+
+    Parameters
+    ----------
+    size : TensorVariable, tuple or None
+    name : str
+        Of the values, in the singular.
+    """
+    size = normalize_size_param(size)
+    if not rv_size_is_none(size) and size.type.shape != (0,):
+        raise ValueError(
+            f"the distribution is of one {name}, without `size` or further dimensions in `shape`: pm.draw(variable, draws=3) "
+            "draws three; in a model give each one a variable of its own"
+        )
 
 
 def draw_scatter(rng, n: "TensorVariable", factor: "TensorVariable") -> tuple:

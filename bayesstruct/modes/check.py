@@ -22,6 +22,7 @@ from bayesstruct.modes.quantities import (
     transposed,
 )
 from bayesstruct.sem.reading.directions import direction_notes
+from bayesstruct.sem.reading.noise_check import noise_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -241,7 +242,7 @@ def _check_graphs(idata, posterior) -> Check:
         *_left_out(idata, len(posterior.variables)),
         *_divergences(idata),
     ]
-    return Check(rows, [*_notes(posterior), *direction_notes(posterior)])
+    return Check(rows, [*_notes(posterior), *direction_notes(posterior), *noise_notes(idata)])
 
 
 def _block_rows(draws: "xr.Dataset") -> "Iterator[Row]":

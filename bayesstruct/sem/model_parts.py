@@ -7,7 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesstruct.core.missing import show_missing
-from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.networks.data.tables import known_interventions
 from bayesstruct.networks.model_parts import ROWS, record_missing
 from bayesstruct.networks.priors.gaussian_network import (
@@ -38,13 +38,38 @@ from bayesstruct.sem.priors.parameters import (
 )
 from bayesstruct.sem.priors.records import SemNoise
 from bayesstruct.sem.priors.rows import LinearSem
+from bayesstruct.sem.solvers.normality import light_tailed
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
 
     from bayesstruct.data.table import Table
 
-__all__ = ["observe_other_rows", "sem_parameters", "sem_rows"]
+__all__ = ["observe_other_rows", "sem_parameters", "sem_rows", "warn_of_light_tails"]
+
+_HEAVY = {"laplace": "Laplace", "student": "t distributed"}
+
+
+def warn_of_light_tails(known: SemTable, noise: str) -> None:
+    """Say which columns no linear combination of heavy-tailed errors can be, before anything is sampled.
+
+    Parameters
+    ----------
+    known : SemTable
+        Rows that are complete and in which nothing was set from outside are looked at.
+    noise : str
+        Nothing is said of noise that may have light tails.
+    """
+    if noise not in ("laplace", "student"):
+        return
+    table = known.table
+    plain = ~(table.missing | known.was_set).any(axis=1)
+    light = [table.names[j] for j in np.flatnonzero(light_tailed(table.standardized[plain]))]
+    if light:
+        warn(
+            f"{column_list(light)}: tails are lighter than those of normal numbers, and no sum of {_HEAVY[noise]} errors has such; "
+            f"directions under noise={noise!r} may be wrong, however probable they are: noise='mixture' learns the shape of each column"
+        )
 
 
 def sem_parameters(known: SemTable, dag: "TensorVariable", settings: SemSettings) -> NoiseLaw:

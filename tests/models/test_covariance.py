@@ -175,6 +175,23 @@ def test_draws_are_wishart(n, kind):
     assert np.linalg.matrix_rank(draws[0]) == min(p, n - 1)
 
 
+@pytest.mark.parametrize("options", [{"size": 3}, {"size": (3,)}, {"shape": (2, 2, 2)}])
+def test_several_matrices_are_refused_and_not_made_one(options):
+    of = bs.distributions
+    known = np.eye(2), np.ones(2), 9
+    with pytest.raises(ValueError, match=r"is of one sample covariance matrix.*draws=3"):
+        of.GraphicalCovariance.dist(np.zeros(2), *known, **options)
+    with pytest.raises(ValueError, match="is of one sample covariance matrix"):
+        of.NetworkCovariance.dist(np.zeros(2), 0 * known[0], np.ones(2), *known[1:], **options)
+    assert of.GraphicalCovariance.dist(np.zeros(2), *known, shape=(2, 2)).type.ndim == 2
+
+
+def test_several_sets_of_matrices_are_refused():
+    groups = np.zeros((2, 2)), np.stack([np.eye(2)] * 2), np.ones((2, 2)), np.full(2, 9)
+    with pytest.raises(ValueError, match="is of one set of sample covariance matrices"):
+        bs.distributions.GroupedCovariance.dist(*groups, size=3)
+
+
 @pytest.mark.parametrize(
     "build", [gaussian_graphical, bayesian_network, blockwise_gaussian_graphical]
 )

@@ -40,6 +40,23 @@ def test_normal_columns_are_said_from_complete_rows_where_values_are_missing():
         bs.models.lingam(gaps, noise="laplace")
 
 
+def test_columns_with_light_tails_are_said_when_the_model_is_built():
+    """Also where values are missing or were set, in rows that do not count."""
+    data = table("laplace")
+    data["a"] = np.linspace(-1, 1, 400)
+    said = r"[Cc]olumn 'a': tails are lighter.*noise='mixture' learns"
+    for noise in ("laplace", "student"):
+        with pytest.warns(bs.data.TableWarning, match=said):
+            bs.models.linear_sem(data, noise=noise)
+    data.iloc[:4, 1] = np.nan
+    with pytest.warns(bs.data.TableWarning, match=said):
+        bs.models.linear_sem(data, noise="laplace")
+    was_set = np.zeros((400, 4), bool)
+    was_set[:, 0] = data.index < 390
+    bs.models.linear_sem(data, noise="laplace", interventions=was_set)  # ten rows are left
+    bs.models.linear_sem(data, noise="mixture")
+
+
 def test_normal_noise_is_refused_with_the_noises_there_are():
     with pytest.raises(ValueError, match="`noise` must be one of 'mixture', 'laplace', 'student'"):
         bs.models.lingam(table("laplace"), noise="gaussian")
@@ -53,8 +70,9 @@ def test_directions_are_told_by_laplace_noise_and_not_by_normal_noise():
         idata = sampled(table(noise), "laplace")
         arc = idata.posterior["arc"].mean(("chain", "draw"))
         probability[noise] = [float(arc.sel(ordered_pair=f"{a} -> {b}")) for a, b in PAIRS.edges]
-        (note,) = bs.check(idata).notes
+        note, *shapes = bs.check(idata).notes
         assert note.startswith("Of 3 pairs of columns with an edge")
+        assert bool(shapes) == (noise == "gaussian")  # under Laplace noise
         if noise == "laplace":
             assert "3 have a direction" in note and "leaves the others open" not in note
     assert min(probability["laplace"]) > 0.95

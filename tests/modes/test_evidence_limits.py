@@ -180,6 +180,16 @@ def test_fixed_edges_have_no_limit(prior):
     assert not fixed["can_be_excluded"].iloc[[0, 5]].any()
 
 
+@pytest.mark.usefixtures("python_mode")
+def test_linear_structural_equations_are_refused_with_the_model_that_has_limits():
+    x = np.random.default_rng(1).laplace(size=(30, 2))
+    with bs.models.linear_sem(x, noise="laplace"):
+        idata = pm.sample_prior_predictive(2, random_seed=1)
+    idata["posterior"] = idata["prior"]
+    with pytest.raises(ValueError, match=r"bayesian_network\(table\) is the same model"):
+        bs.evidence_limits(idata)
+
+
 def test_what_is_not_known_is_refused():
     states = pd.DataFrame(np.random.default_rng(1).integers(0, 2, (30, 3)), columns=list("abc"))
     neighbours = prior_draws(bs.models.ising_neighbourhoods(states), 3)

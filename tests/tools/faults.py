@@ -994,6 +994,20 @@ FAULTS = [
         "out -= (2.0 * settings.shape + p) * tau",
         "sem/kernels/test_fits.py",
     ),
+    Fault(
+        "noise-check: p-values of single columns, not adjusted for their number",
+        "bayesstruct/sem/reading/noise_check.py",
+        "beyond = farthest[1].max(axis=-1)[..., None] >= farthest[0]",
+        "beyond = farthest[1] >= farthest[0]",
+        "sem/reading/test_noise_check.py",
+    ),
+    Fault(
+        "sem-conditionals: children that were set tell of their parents",
+        "bayesstruct/sem/reading/conditionals.py",
+        "counts = free[:, factors]",
+        "counts = np.ones_like(free[:, factors])",
+        "sem/reading/test_conditionals.py",
+    ),
     # networks
     Fault(
         "bge: the weight of the prior mean off by one row",

@@ -5,7 +5,7 @@ import logging
 import warnings
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -304,6 +304,14 @@ def _numbers_fit(result: Result, idata: Any) -> Fit:
     )
 
 
+def _sem_fit(result: Result, idata: Any) -> Fit:
+    """Check correlations, and the shape of residuals."""
+    from bayesstruct.sem.reading.noise_check import noise_sentence
+
+    fit, shapes = _numbers_fit(result, idata), noise_sentence(result.idata)
+    return replace(fit, sentences=(*fit.sentences, *filter(None, [shapes])))
+
+
 def _in_one_piece(result: Result, idata: Any) -> Any:
     """Return a result whose observed values are a vector, row by row, with tables that have gaps instead."""
     import xarray as xr
@@ -532,8 +540,6 @@ _NUMBERS = (
     "gaussian_neighbourhoods",
     "ising_neighbourhoods",
     "bayesian_network",
-    "linear_sem",
-    "lingam",
     "latent_features",
     "sparse_factor_analysis",
     "infinite_ica",
@@ -549,6 +555,7 @@ _CHECKS = (
         _model("ising", "pairwise_mrf", "hidden_causes", "network_classifier"),
         _with_tables(_states_fit, "bs.plot_pair_tables"),
     ),
+    _Check(_model("linear_sem", "lingam"), _with_tables(_sem_fit, "bs.plot_correlations")),
     _Check(_model(*_NUMBERS), _with_tables(_numbers_fit, "bs.plot_correlations")),
     _Check(_model(*_LINKED), _with_tables(_links_fit, "pm.sample_posterior_predictive")),
     _Check(

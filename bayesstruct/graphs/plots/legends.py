@@ -86,6 +86,13 @@ def fixed_handles(ax: "Axes", required: int, forbidden: int) -> list:
     return handles
 
 
+def open_handles(ax: "Axes", number: int) -> list:
+    """Entry for edges of undecided direction, if there are any."""
+    if not number:
+        return []
+    return [_line(f"no head: direction undecided: {number}", color=ink(ax).line, lw=1.5)]
+
+
 def evidence_handles(ax: "Axes", threshold: float, undecided: bool, min_probability) -> list:
     """Entries for lines by their Bayes factors."""
     neutral = ink(ax).line

@@ -20,6 +20,7 @@ from bayesstruct.graphs.plots.legends import (
     line_width,
     node_handles,
     opacity,
+    open_handles,
     probability_handles,
     put_below,
     weight_handles,
@@ -27,6 +28,7 @@ from bayesstruct.graphs.plots.legends import (
 from bayesstruct.graphs.plots.nodes import draw_nodes, look_of, network_size, thinning
 from bayesstruct.graphs.plots.picture import Picture
 from bayesstruct.graphs.plots.style import axes, ink
+from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.reading import read_graphs
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ def plot_graph(
 
     Width is the absolute weight, colour its sign (blue positive, orange negative), opacity the
     probability of the edge. Edges that were required are black: they were not tested. Directed graphs have arrows and are drawn in layers, parents above
-    children; a pair joined in both directions (see `cpdag`) is a line without heads, or two curved arrows if the two have weights of their own.
+    children; a pair joined in both directions (see `cpdag`) is a line without heads, or two curved arrows if the two have weights of their own. Both directions
+    of an edge of a Bayesian network, of which one at most is there, are one line without heads, as dark as the edge is probable.
 
     Parameters
     ----------
@@ -175,6 +178,7 @@ def _shown(idata_or_graph, min_probability: float, threshold: float | None) -> "
             required=bool(required[k]), undecided=bool(undecided[k])
         )
     graph.graph["forbidden"] = int((posterior.fixed & (posterior.prior == 0)).sum())
+    graph.graph["acyclic"] = isinstance(posterior, DagPosterior)
     return graph
 
 
@@ -287,19 +291,44 @@ def _draw_arcs(ax: "Axes", graph, pos, min_probability, max_weight) -> list:
         for k, (a, b, way, _) in enumerate(arcs)
     ]  # fmt: skip
     Picture.on(ax, pos).follow(Arrows(arrows, thin))
+    both = open_handles(ax, sum(bool(about.get("open")) for *_, about in arcs))
     if largest is not None:
-        return weight_handles(largest, len(pos), ARROW, ax=ax)
+        return weight_handles(largest, len(pos), ARROW, ax=ax) + both
     known = arcs and all("probability" in about for *_, about in arcs)
-    return probability_handles(ax, min_probability) if known else []
+    return (probability_handles(ax, min_probability) if known else []) + both
+
+
+def _exclude_each_other(graph, about: dict, back: dict) -> bool:
+    """Whether two arcs are directions of one edge of acyclic graphs, of which one at most is there."""
+    if "probability" not in about or "probability" not in back:
+        return False
+    return (
+        graph.graph.get("acyclic", True) and about["probability"] + back["probability"] < 1 + 1e-9
+    )
+
+
+def _either_way(about: dict, back: dict) -> dict:
+    """Describe an edge of undecided direction: probabilities and mean weights of both directions add up."""
+    sums = {
+        key: about[key] + back[key]
+        for key in ("probability", "weight")
+        if {key} <= {*about} & {*back}
+    }
+    undecided = bool(about.get("undecided")) and bool(back.get("undecided"))
+    return sums | {"undecided": undecided, "open": True}
 
 
 def _arcs(graph) -> list[tuple[Any, Any, str, dict]]:
     """List arcs, strongest last; those of a pair once, unless they have weights of their own."""
     out: dict[tuple, tuple] = {}
     for a, b, about in graph.edges(data=True):
-        if not graph.has_edge(b, a):
+        back = graph.get_edge_data(b, a)
+        if back is None:
             out[a, b] = (a, b, ONE_WAY, about)
-        elif about.get("weight") != graph.edges[b, a].get("weight"):
+        elif _exclude_each_other(graph, about, back):
+            if (b, a) not in out:
+                out[a, b] = (a, b, TWO_WAY, _either_way(about, back))
+        elif about.get("weight") != back.get("weight"):
             out[a, b] = (a, b, PAIR, about)
         elif (b, a) not in out:
             known = {key: value for key, value in about.items() if key != "weight"}

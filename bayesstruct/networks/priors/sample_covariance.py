@@ -9,7 +9,7 @@ from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
 from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import normalize_rng_param
 
-from bayesstruct.core.tensors import as_float, draw_scatter
+from bayesstruct.core.tensors import as_float, draw_scatter, refuse_size
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorLike, TensorVariable
@@ -29,6 +29,7 @@ class NetworkCovarianceRV(SymbolicRandomVariable):
     @classmethod
     def rv_op(cls, intercept, coefficients, variance, scale, n, *, size=None, rng=None):
         """Build the graph of a draw."""
+        refuse_size(size, "sample covariance matrix")
         rng = normalize_rng_param(rng)
         factor = pt.linalg.solve(_residual_matrix(coefficients), pt.diag(pt.sqrt(variance)))
         next_rng, scatter = draw_scatter(rng, n, factor)

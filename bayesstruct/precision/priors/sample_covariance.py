@@ -7,7 +7,7 @@ from pymc.distributions.dist_math import check_parameters
 from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
 from pymc.pytensorf import normalize_rng_param
 
-from bayesstruct.core.tensors import as_float, draw_scatter
+from bayesstruct.core.tensors import as_float, draw_scatter, refuse_size
 from bayesstruct.precision.priors.group_rows import claim_means
 
 __all__ = ["GraphicalCovariance", "GroupedCovariance"]
@@ -25,6 +25,7 @@ class GraphicalCovarianceRV(SymbolicRandomVariable):
     @classmethod
     def rv_op(cls, mean, precision, scale, n, *, size=None, rng=None):
         """Build the graph of a draw."""
+        refuse_size(size, "sample covariance matrix")
         rng = normalize_rng_param(rng)
         next_rng, draw = _draw(rng, precision, scale, n)
         inputs = [rng, mean, precision, scale, n]
@@ -94,6 +95,7 @@ class GroupedCovarianceRV(SymbolicRandomVariable):
     @classmethod
     def rv_op(cls, mean, precision, scale, n, *, size=None, rng=None):
         """Build the graph of a draw."""
+        refuse_size(size, "set of sample covariance matrices")
         rng = next_rng = normalize_rng_param(rng)
         draws = []
         for g in range(precision.type.shape[0]):

@@ -178,6 +178,25 @@ def test_both_directions_are_one_line_without_heads():
     assert ax.get_legend() is None
 
 
+def test_an_edge_of_undecided_direction_is_one_dark_line_without_head():
+    """Half of the graphs have the arc, the others its reverse: the edge is certain."""
+    graphs = np.zeros((1, 40, 3, 3), bool)
+    graphs[:, ::2, 0, 1] = graphs[:, 1::2, 1, 0] = graphs[:, :, 2, 1] = True
+    for weighted in (True, False):
+        ax = plot_graph(dag_posterior(graphs, weighted=weighted), evidence=2)
+        found = {type(arrow.get_arrowstyle()).__name__: arrow for arrow in arrows(ax)}
+        assert {*found} == {"Curve", "CurveFilledB"} and len(arrows(ax)) == 2
+        assert found["Curve"].get_edgecolor()[3] == found["CurveFilledB"].get_edgecolor()[3] == 1
+        if weighted:  # as wide as an arc with this mean weight
+            assert found["Curve"].get_linewidth() == pytest.approx(
+                found["CurveFilledB"].get_linewidth(), rel=0.1
+            )
+        texts = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert "no head: direction undecided: 1" in texts
+    one_way = plot_graph(dag_posterior(graphs[:, ::2]), evidence=2)
+    assert not any("head" in text.get_text() for text in one_way.get_legend().get_texts())
+
+
 @pytest.mark.parametrize("p", [1, 2, 30])
 def test_graphs_of_any_size_and_given_axes(p):
     _, ax = plt.subplots()

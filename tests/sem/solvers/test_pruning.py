@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import Lasso, LinearRegression
 
-from bayesstruct.sem.solvers.normality import looks_normal
+from bayesstruct.sem.solvers.normality import light_tailed, looks_normal
 from bayesstruct.sem.solvers.pruning import _RATES, _path, ordered_regressions
 
 ALL = np.ones((7, 7), bool)
@@ -102,3 +102,15 @@ def anderson(column):
 def test_normal_columns_pass_as_often_as_the_level_says():
     passed = looks_normal(np.random.default_rng(4).normal(size=(200, 4_000))).mean()
     assert abs(passed - 0.99) < 0.006  # standard error .0016; the critical value is of many rows
+
+
+def test_light_tails_are_those_of_a_small_kurtosis():
+    rng = np.random.default_rng(5)
+    normal = light_tailed(rng.normal(size=(100, 3_000)), level=0.05 * 3_000).mean()
+    assert abs(normal - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 3_000)
+    laplace = rng.laplace(size=(100, 6))
+    mixed = laplace @ rng.normal(size=(6, 1_000))  # sums of Laplace errors, of any number
+    assert light_tailed(mixed, level=0.05 * 1_000).mean() < 0.05
+    uniform = rng.uniform(size=(100, 200))
+    assert light_tailed(uniform, level=0.001 * 200).mean() > 0.95
+    assert not light_tailed(uniform[:10]).any()
