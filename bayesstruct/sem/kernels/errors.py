@@ -237,6 +237,26 @@ def _student_terms(e, shape, slope, bend, cross, gradient, hessian):
 
 
 @vector_inner
+def _residual_terms(e, shares, slope, bend, cross):
+    """Write the derivatives of a mixture by residuals."""
+    n = len(e)
+    for r in range(n):
+        slope[r], bend[r] = 0.0, 0.0
+    for k in range(_K):
+        precision, at = 1.0 / (WIDTHS[k] * WIDTHS[k]), LOCATIONS[k]
+        for r in range(n):
+            own = (at - e[r]) * precision
+            slope[r] += shares[k, r] * own
+            bend[r] += shares[k, r] * (own * own - precision)
+    for r in range(n):
+        bend[r] -= slope[r] * slope[r]
+    for k in range(_K):
+        precision, at = 1.0 / (WIDTHS[k] * WIDTHS[k]), LOCATIONS[k]
+        for r in range(n):
+            cross[k, r] = shares[k, r] * ((at - e[r]) * precision - slope[r])
+
+
+@vector_inner
 def _mixture_terms(e, shape, slope, bend, cross, gradient, hessian):
     n = len(e)
     heights, counts = np.empty(_K), np.zeros(_K)
@@ -244,22 +264,10 @@ def _mixture_terms(e, shape, slope, bend, cross, gradient, hessian):
     _heights(shape, heights)
     _fill_shares(e, heights, shares, density)
     total = _sum_of_logs(density)
-    for r in range(n):
-        slope[r], bend[r] = 0.0, 0.0
+    _residual_terms(e, shares, slope, bend, cross)
     for k in range(_K):
-        precision, at, count = 1.0 / (WIDTHS[k] * WIDTHS[k]), LOCATIONS[k], 0.0
         for r in range(n):
-            own = (at - e[r]) * precision
-            slope[r] += shares[k, r] * own
-            bend[r] += shares[k, r] * (own * own - precision)
-            count += shares[k, r]
-        counts[k] = count
-    for r in range(n):
-        bend[r] -= slope[r] * slope[r]
-    for k in range(_K):
-        precision, at = 1.0 / (WIDTHS[k] * WIDTHS[k]), LOCATIONS[k]
-        for r in range(n):
-            cross[k, r] = shares[k, r] * ((at - e[r]) * precision - slope[r])
+            counts[k] += shares[k, r]
     weights = mixture_weights(shape)
     for k in range(_K):
         gradient[k] = counts[k] - n * weights[k]
