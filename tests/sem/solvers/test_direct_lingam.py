@@ -101,7 +101,7 @@ def test_kernel_orders_are_those_of_the_sums_of_the_source(measure):
     simulation = table(120, 4, noise="laplace", expected_neighbours=3, random_seed=4)
     data = simulation.data * [1, 10, 0.1, 3]
     found = causal_order(data.to_numpy(), measure, read_knowledge(tuple(data)))
-    x = {j: column for j, column in enumerate(data.to_numpy().T)}
+    x = dict(enumerate(data.to_numpy().T))
     for first, value in zip(found.order[:3], found.dependence[:3], strict=True):
         pairs = statistics(x, sorted(x))
         if measure == "kernel_difference":
