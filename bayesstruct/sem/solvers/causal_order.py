@@ -144,7 +144,7 @@ class _KernelInformation:
         self.rows, self.no_path = rows, no_path
         self.correlation = rows @ rows.T / rows.shape[1]
         self.settings = kernel_information.kernel_settings(rows.shape[1])
-        self.own: dict = {}
+        self.own = {}
 
     def __call__(self, j, i):
         """Return that of column j with the residual of column i on it."""
