@@ -22,8 +22,8 @@ and the arcs that are against the order, on average over tables.
 *Tables.* Noise from the 18 densities of Bach and Jordan (2002), with the parameters of their program, of variance 1 to
 3; expected neighbours 2 or 5, weights ±[.5, 1.5], or all pairs. The article says that full graphs have these weights, too
 ("dense as printed"). The script that its authors published draws them otherwise ("dense"): normal, and scaled so that the parents of a column contribute a
-standard deviation of .5 to 1.5. Along the true order the latter give the article's distances, and the former do not: they exceed
-what is printed even there, and from some 50 columns on variances span more digits than a double has.
+standard deviation of .5 to 1.5. The former cannot be the tables of the article: even along the true order their distances exceed what is
+printed, and with 100 columns variances span more digits than a double has.
 """
 
 import argparse
