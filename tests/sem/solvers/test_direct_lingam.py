@@ -173,6 +173,7 @@ def test_coefficients_are_strictly_lower_triangular_in_the_order():
     assert (direct[np.triu_indices(8)] == 0).all() and (direct[np.tril_indices(8, -1)] != 0).all()
     total = found.total_effects.to_numpy()[np.ix_(place, place)]
     assert (np.diag(total) == 1).all() and (total[np.triu_indices(8, 1)] == 0).all()
+    np.testing.assert_allclose(total, np.linalg.inv(np.eye(8) - direct), atol=1e-10)
     assert np.linalg.det(np.eye(8) - found.coefficients) == pytest.approx(1)
     assert found.adjacency.sum() == 28 and nx.is_directed_acyclic_graph(found.graph)
 
@@ -261,7 +262,7 @@ def test_consequences_of_what_is_known():
             "a path x0 -> ... -> x1, and that there is none",
         ),
         ({"required": [("x0", "z")]}, "columns are 'x0', 'x1' and 'x2'"),
-        ({"measure": "hsic"}, "`measure` must be one of 'kernel'"),
+        ({"measure": "hsic"}, "`measure` must be one of 'kernel_difference'"),
         ({"prune": "aic"}, "`prune` must be one of 'bic'"),
         ({"gamma": 0}, "`gamma` must be above 0"),
     ],
