@@ -401,6 +401,20 @@ FAULTS = [
         "precision/solvers/test_clime.py",
     ),
     Fault(
+        "clime-default: the smallest penalty that one column can meet is taken for all",
+        "bayesstruct/precision/solvers/clime.py",
+        "max(smallest, column.smallest)",
+        "column.smallest or smallest",
+        "precision/solvers/test_clime.py",
+    ),
+    Fault(
+        "kernel-order: columns without a path to a column count against it",
+        "bayesstruct/sem/solvers/causal_order.py",
+        "free = ~(no_path.T | np.eye",
+        "free = ~(no_path | np.eye",
+        "sem/solvers/test_direct_lingam.py",
+    ),
+    Fault(
         "sink-neighbours: neighbours of a removed column are left out of the supports",
         "bayesstruct/sem/solvers/sink_removal.py",
         "inside = (abs(precision[j]) > support) | near",

@@ -24,6 +24,7 @@ from bayesstruct.core.jit import fused_kernel
 __all__ = [
     "MOST",
     "KernelFactor",
+    "gram_factor",
     "incomplete_cholesky",
     "kernel_factor",
     "kernel_information",
@@ -81,12 +82,24 @@ def kernel_factor(x: np.ndarray, kappa: float, width: float) -> KernelFactor:
     rank = incomplete_cholesky(np.ascontiguousarray(x), width, _LEFT * kappa * n, rows)
     G = rows[:rank]
     G -= G.mean(axis=1, keepdims=True)
-    S = G @ G.T
-    c = n * kappa / 2
-    root = np.linalg.cholesky(S + c * np.eye(rank))
+    return gram_factor(G, n * kappa / 2)
+
+
+def gram_factor(G: np.ndarray, c: float) -> KernelFactor:
+    """Return the factor of a Gram matrix.
+
+    Parameters
+    ----------
+    G : (m, n) numpy.ndarray
+        With the Gram matrix G' G.
+    c : float
+        What is added to its diagonal.
+    """
+    one = np.eye(len(G))
+    root = np.linalg.cholesky(G @ G.T + c * one)
     whitened = solve_triangular(root, G, lower=True, check_finite=False)
-    inverse = solve_triangular(root, np.eye(rank), lower=True, check_finite=False)
-    return KernelFactor(whitened, np.eye(rank) - c * (inverse @ inverse.T))
+    inverse = solve_triangular(root, one, lower=True, check_finite=False)
+    return KernelFactor(whitened, one - c * (inverse @ inverse.T))
 
 
 def kernel_information(first: KernelFactor, second: KernelFactor) -> float:

@@ -93,7 +93,7 @@ class DirectLiNGAM:
 def direct_lingam(
     data: "pd.DataFrame | ArrayLike",
     *,
-    measure: str = "kernel",
+    measure: str = "kernel_difference",
     prior_knowledge: "pd.DataFrame | ArrayLike | None" = None,
     required: Iterable[tuple] = (),
     forbidden: Iterable[tuple] = (),
@@ -114,12 +114,15 @@ def direct_lingam(
     ----------
     data : DataFrame or array_like
         (n, d) table of numbers without missing values, n > d. The units of the columns do not matter.
-    measure : {"kernel", "likelihood_ratio", "entropy"}
+    measure : {"kernel_difference", "kernel", "entropy", "likelihood_ratio"}
         How independence is measured.
 
+        ``"kernel_difference"``
+            Mutual information by kernels, which finds any dependence, of both directions of a pair, and
+            their difference. About 1 ms for a pair, .5 s for 20 columns of 1,000 rows, a minute for 100 columns.
         ``"kernel"``
-            Mutual information by kernels, that of the source [1]_: finds any dependence. About 1 ms
-            for a pair, .5 s for 20 columns of 1,000 rows, minutes for 100 columns.
+            The same information of one direction, which is the statistic of the source [1]_. As fast, and it errs more
+            often in graphs of many arcs, unless the noise is far from normal.
         ``"entropy"``
             Differences of approximate entropies [2]_, the default of other programs: nearly as good
             for common distributions and far faster, for tables with many columns.
@@ -162,7 +165,9 @@ def direct_lingam(
     Notes
     -----
     Comparisons that cannot change the order any more are left out, as in [3]_; the order is that of all
-    comparisons. Columns are standardised before each comparison, so that the order does not depend on units.
+    comparisons. Columns are standardised before each comparison, so that the order does not depend on units. The program of
+    [1]_ compares them in the units of the table, and its kernel sum grows with their variances. It then prefers columns of small
+    variance: an advantage where variances of the noise are similar, and an error where units are arbitrary.
 
     The estimate is one order without its uncertainty. A column that is known to be a first cause
     is taken without a comparison. Where it is known that there is no path there is no arc; if the table

@@ -160,7 +160,8 @@ def sink_removal(
     Warns
     -----
     TableWarning
-        If all columns have the same variance, as standardised ones and correlation matrices have, and `variances` is not given.
+        If all columns have the same variance, as standardised ones and correlation matrices have, and `variances` is not given; if
+        the default penalty of ``"clime"`` cannot be met and a larger one was taken.
 
     See Also
     --------
@@ -257,17 +258,23 @@ def _start(data, precision, estimator, penalty, n):
         if penalty is not None:
             raise ValueError("`penalty` does not apply to estimator='inverse'")
         return moments, _inverse(moments.covariance, _SINGULAR), None, estimator
-    penalty = clime_penalty(moments) if penalty is None else number("penalty", penalty, least=0.0)
+    chosen, penalty = penalty, _penalty(moments, penalty)
     if estimator == "clime":
         if penalty >= 1.0:
             raise ValueError(
                 f"the penalty is {penalty:.3g}, and from 1 on the estimate of 'clime' is zero: lower it, or "
                 "there are too few rows"
             )
-        return moments, clime(moments.covariance, penalty).precision, penalty, estimator
+        given = {"n": moments.n} if chosen is None else {"penalty": penalty}
+        solution = clime(moments.covariance, **given)
+        return moments, solution.precision, solution.penalty, estimator
     from bayesstruct.precision.solvers.graphical_lasso import graphical_lasso
 
     return moments, graphical_lasso(moments.covariance, penalty).precision, penalty, estimator
+
+
+def _penalty(moments, penalty):
+    return clime_penalty(moments) if penalty is None else number("penalty", penalty, least=0.0)
 
 
 _SINGULAR = (

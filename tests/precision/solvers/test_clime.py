@@ -6,8 +6,15 @@ import pytest
 
 from scipy.optimize import linprog
 
-from bayesstruct.data.errors import TableError
-from bayesstruct.precision.solvers.clime import clime, clime_path, least_norm_columns, symmetrized
+from bayesstruct.data.errors import TableError, TableWarning
+from bayesstruct.precision.solvers.clime import (
+    clime,
+    clime_path,
+    clime_penalty,
+    least_norm_columns,
+    symmetrized,
+)
+from bayesstruct.precision.solvers.second_moments import second_moments
 
 
 def sample(n, p, seed, noise=0.8):
@@ -156,6 +163,24 @@ def test_a_table_and_its_covariances_and_the_default_penalty():
         clime(covariance)
     with pytest.raises(TypeError, match="goes with a covariance matrix"):
         clime(x, n=80)
+
+
+def test_the_default_penalty_is_raised_where_no_matrix_meets_it():
+    rows = np.random.default_rng(1).normal(size=(25, 40))
+    moments = second_moments(rows)
+    default = clime_penalty(moments)
+    columns = [least_norm_columns(moments.covariance, j, np.array([default])) for j in range(40)]
+    smallest = max(column.smallest for column in columns)
+    with pytest.warns(TableWarning, match="0.2474 is taken, a little more than the smallest"):
+        solution = clime(rows)
+    assert default < smallest < solution.penalty == pytest.approx(1.1 * smallest)
+    assert solution.converged and solution.violation < 1e-7
+    np.testing.assert_array_equal(solution.precision, clime(rows, solution.penalty).precision)
+    assert by_highs(moments.covariance, 0, solution.penalty) is not None
+    worst = max(range(40), key=lambda j: columns[j].smallest)
+    assert by_highs(moments.covariance, worst, smallest * 0.999) is None
+    with pytest.raises(ValueError, match="the smallest that can be met"):
+        clime(rows, default)
 
 
 def test_input_that_cannot_be_used():

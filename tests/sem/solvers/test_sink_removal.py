@@ -282,6 +282,14 @@ def test_other_estimates_and_names():
         assert (weight != 0) == found.graph.has_edge(parent, child)
 
 
+def test_fewer_rows_than_columns_serve_without_a_penalty():
+    rows = np.random.default_rng(1).normal(size=(25, 40)) * np.linspace(1.0, 1.5, 40)
+    with pytest.warns(TableWarning, match="is taken, a little more than the smallest"):
+        found = sink_removal(rows, threshold=0.25)
+    again = sink_removal(rows, threshold=0.25, penalty=found.penalty)
+    pd.testing.assert_frame_equal(found.coefficients, again.coefficients)
+
+
 def test_input_that_cannot_be_used():
     rng = np.random.default_rng(12)
     wide = pd.DataFrame(rng.normal(size=(8, 10)))
