@@ -99,6 +99,7 @@ def log_terms(draw, age, smokes, income, school):
     return np.array(np.broadcast_arrays(*terms))
 
 
+COPIES = 500
 GRID = np.linspace(-9.0, 9.0, 451)
 
 
@@ -147,9 +148,9 @@ def check_number(line, row, j, *, error, set_to=()):
 
 @pytest.fixture
 def many(result):
-    """The two draws 500 times each, so that averages over draws of a row have small errors."""
+    """The first draw 500 times and then the second, so that averages over draws of a row have small errors."""
     one = result["posterior"].to_dataset()
-    draws = xr.concat([one] * 500, "draw").assign_coords(draw=np.arange(1000))
+    draws = one.isel(draw=np.repeat([0, 1], COPIES)).assign_coords(draw=np.arange(2 * COPIES))
     tree = result.copy()
     tree["posterior"] = xr.DataTree(draws)
     return tree
@@ -209,3 +210,108 @@ def test_columns_that_are_set_say_nothing_about_their_parents(many):
     assert abs(seen - moments(row, 0, ["income"])[0]) > 0.1  # which observing it would
     with pytest.raises(TableError, match="is set to one value"):
         bs.predict(many, people(), setting={"income": 2300.0})
+
+
+def given_others(draw, row, j):
+    """Density of column j on its grid or over its states, given the other values of a row."""
+    row = row.copy()
+    row[j] = np.nan
+    return joint(draw, row).ravel()
+
+
+def test_columns_are_predicted_as_by_integration(result):
+    table = people()
+    rows = np.array(standard(table)).T
+    found = bs.predictability(result).set_index(["node", "measure", "given"])["value"]
+    for j, name in ((0, "age"), (2, "income")):
+        shares = []
+        for draw in range(2):
+            p = np.array([given_others(draw, row, j) for row in rows])
+            mean = p @ GRID
+            left = (p * (GRID - mean[:, None]) ** 2).sum(axis=1).mean()
+            shares.append(mean.var() / (mean.var() + left))
+        # The grid of this test is coarser than corners of a Laplace density.
+        assert found[name, "R2", "all others"] == pytest.approx(np.mean(shares), abs=2e-3)
+    assert found["age", "R2", "parents"] == 0.0
+    for j, name in ((1, "smokes"), (3, "school")):
+        own = rows[:, j].astype(int)
+        shares = np.bincount(own) / len(own)
+        whole = -(shares[shares > 0] @ np.log(shares[shares > 0]))
+        explained, right = [], []
+        for draw in range(2):
+            p = np.array([given_others(draw, row, j) for row in rows])
+            explained.append(1.0 + np.log(p[np.arange(40), own]).mean() / whole)
+            right.append((p.argmax(axis=1) == own).mean())
+        assert found[name, "deviance", "all others"] == pytest.approx(np.mean(explained))
+        assert found[name, "accuracy", "all others"] == pytest.approx(np.mean(right))
+        assert (name, "R2", "parents") in found.index
+    yes = [log_terms(s, *rows.T)[1] for s in range(2)]
+    share = (rows[:, 1] == 1).mean()
+    whole = -(share * np.log(share) + (1 - share) * np.log1p(-share))
+    expected = 1.0 + np.mean(yes) / whole
+    assert found["smokes", "deviance", "parents"] == pytest.approx(expected)
+
+
+def test_values_have_the_densities_given_the_rest_of_their_rows(many):
+    values = bs.pointwise(many, random_seed=1)
+    rows, scale = np.array(standard(people())).T, [units("age")[1], 1.0, units("income")[1], 1.0]
+    logs = values.log_likelihood["x"].values[0, ::COPIES]
+    for s in range(2):
+        whole = log_terms(s, *rows.T).sum(axis=0)
+        for j in range(4):
+            axis = GRID if j in (0, 2) else np.arange(2 if j == 1 else 3)
+            other = np.repeat(rows[None], len(axis), axis=0)
+            other[:, :, j] = axis[:, None]
+            own = log_terms(s, *other.transpose(2, 0, 1)).sum(axis=0)
+            step = GRID[1] - GRID[0] if j in (0, 2) else 1.0
+            expected = whole - np.log(np.exp(own).sum(axis=0) * step * scale[j])
+            # Grids of Laplace densities miss corners.
+            np.testing.assert_allclose(logs[s, :, j], expected, atol=0.01 if j == 2 else 2e-3)
+    drawn = values.posterior_predictive["x"].values[0]
+    p = np.array([np.mean([given_others(s, row, 0) for s in range(2)], axis=0) for row in rows])
+    location, unit = units("age")
+    mean, found = p @ GRID, (drawn[:, :, 0] - location) / unit
+    sd = np.sqrt((p * (GRID - mean[:, None]) ** 2).sum(axis=1))
+    away = (found.mean(axis=0) - mean) / sd * np.sqrt(len(found))
+    assert np.abs(away).max() < 4.0  # of 40 normal numbers
+    assert set(np.unique(drawn[:, :, 3])) == {0.0, 1.0, 2.0}
+
+
+def test_new_rows_are_read_as_the_table_was(result):
+    new = people(6, seed=3)[["school", "income", "age", "smokes"]]
+    new["school"] = new["school"].astype(str)
+    was_set = pd.DataFrame({"smokes": [True, *[False] * 5]})
+    with bs.new_rows(model(), new, interventions=was_set):
+        found = pm.compute_log_likelihood(result, extend_inferencedata=False, progressbar=False)
+    found = (found if "x" in found else found["log_likelihood"])["x"].values[0]
+    for s in range(2):
+        terms = log_terms(s, *standard(new))
+        terms[1, 0] = 0.0
+        expected = terms.sum(axis=0) - np.log(units("age")[1]) - np.log(units("income")[1])
+        np.testing.assert_allclose(found[s], expected)
+
+
+def test_other_rows_that_do_not_fit_are_refused(result):
+    own, table = model(), people(5)
+    with pytest.raises(TableError, match="'smokes' has the state 'often'"):
+        bs.new_rows(own, table.assign(smokes="often"))
+    with pytest.raises(TableError, match=r"'income' of the model is absent"):
+        bs.new_rows(own, table.drop(columns="income"))
+    with pytest.raises(TableError, match=r"'age'.*text"):
+        bs.predict(result, table.assign(age="old"))
+    table.loc[0, "age"] = np.nan
+    with pytest.raises(TableError, match=r"'age'.*missing.*bs\.predict"):
+        bs.new_rows(own, table)
+
+
+def test_states_that_are_fractions_are_read_back():
+    table = people().assign(dose=np.where(np.arange(40) % 3 > 0, 0.5, 1.5))
+    with model(table) as own:
+        prior = pm.sample_prior_predictive(3, random_seed=1)
+    prior["posterior"] = prior["prior"]
+    new = table.iloc[:4].assign(dose=[0.5, np.nan, 1.5, 0.5])
+    found = bs.predict(prior, new)
+    assert found["state"].tolist() == ["0.5", "1.5"] and found["row"].tolist() == [1, 1]
+    assert bs.new_rows(own, new.dropna())["x"].eval().shape == (3, 5)
+    with pytest.raises(TableError, match="'dose'"):
+        bs.predict(prior, new.assign(dose=0.7))

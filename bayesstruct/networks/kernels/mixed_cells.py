@@ -17,7 +17,8 @@ from bayesstruct.networks.kernels.mixed_rows import predictors, value_terms
 __all__ = ["NumberGrid", "ValueDensity", "draw_missing"]
 
 _POINTS = 129  # of a grid
-_REFINED = 2  # times that a grid is drawn closer about its mass
+_COARSE = 33  # of those by which its place is found
+_REFINED = 8  # times at most that a grid is drawn closer about its mass
 _FIRST, _NEXT = 12.0, 9.0  # standard deviations that a grid goes to either side
 _LEAST = -1e30  # stands for the logarithm of zero in differences
 
@@ -118,13 +119,16 @@ class NumberGrid:
     Parameters
     ----------
     density : ValueDensity
+    points : int
+        Of the grid. With 129 of them a density that has corners, as with Laplace noise, is right to about .2 percent; means and
+        deviations are with 33.
 
     Attributes
     ----------
     mean, sd : (n,) array
     """
 
-    def __init__(self, density: ValueDensity):
+    def __init__(self, density: ValueDensity, points: int = _POINTS):
         self.density = density
         if density.is_normal:
             self.mean, self.sd = density.moments
@@ -132,14 +136,20 @@ class NumberGrid:
         about, sd = density.moments
         low = np.minimum(about - _FIRST * sd, density.eta[0] - _FIRST * density.spread)
         high = np.maximum(about + _FIRST * sd, density.eta[0] + _FIRST * density.spread)
-        self._measure(low, high)
+        self._measure(low, high, _COARSE)
         for _ in range(_REFINED):
-            reach = _NEXT * np.maximum(self.sd, 0.5 * self._step)
-            self._measure(self.mean - reach, self.mean + reach)
+            if (self.sd > self._step).all():
+                break
+            self._closer(_COARSE)
+        self._closer(points)
 
-    def _measure(self, low, high):
-        self._low, self._step = low, (high - low) / (_POINTS - 1)
-        z = low + self._step * np.arange(_POINTS)[:, None]
+    def _closer(self, points):
+        reach = _NEXT * np.maximum(self.sd, 0.5 * self._step)
+        self._measure(self.mean - reach, self.mean + reach, points)
+
+    def _measure(self, low, high, points):
+        self._low, self._step = low, (high - low) / (points - 1)
+        z = low + self._step * np.arange(points)[:, None]
         logs = np.maximum(self.density(z), _LEAST)
         self._top = logs.max(axis=0)
         p = np.exp(logs - self._top)
@@ -162,7 +172,7 @@ class NumberGrid:
         if self.density.is_normal:
             return self.mean + self.sd * ndtri(u)
         below = np.cumsum(self._p, axis=0)
-        at = np.minimum((below < u).sum(axis=0), _POINTS - 1)
+        at = np.minimum((below < u).sum(axis=0), len(below) - 1)
         rows = np.arange(len(u))
         share = (u - below[at, rows]) / self._p[at, rows] + 1.0
         return self._low + self._step * (at + share - 0.5)

@@ -42,6 +42,7 @@ __all__ = [
     "mixed_setting",
     "network_rows",
     "register_noise",
+    "spread_positions",
     "standard_setting",
     "state_probabilities",
     "weight_matrices",
@@ -230,7 +231,7 @@ def _state_rows(posterior, names, setting):
     known = {name: _state(name, s, coding.levels[names.index(name)]) for name, s in setting.items()}
     free = np.flatnonzero(~np.isin(names, list(setting)))
     dag, tables = flat_draws(posterior, "dag"), flat_draws(posterior, "table")
-    keep = _spread(len(dag))
+    keep = spread_positions(len(dag))
 
     def weigh(rows, part):
         return _log_probabilities(dag[keep[part]], tables[keep[part]], coding.levels, free, rows)
@@ -251,8 +252,8 @@ def _log_probabilities(dags, tables, levels, free, rows):
     return logs
 
 
-def _spread(draws, most=_DRAWS):
-    """Positions of the draws that are used."""
+def spread_positions(draws: int, most: int = _DRAWS) -> np.ndarray:
+    """Positions of the draws that are used, at most so many and spread evenly."""
     return np.unique(np.linspace(0, draws - 1, most).astype(int))
 
 
@@ -354,7 +355,7 @@ def _discrete(posterior, names, setting, rng):
         i = names.index(name)
         chosen[i] = _state(name, state, levels[i])
     dag, tables = flat_draws(posterior, "dag"), flat_draws(posterior, "table")
-    keep = _spread(len(dag))
+    keep = spread_positions(len(dag))
     index = [(i, s) for i, k in enumerate(states) for s in range(k)]
     shares = np.empty((2, len(keep), len(index)))
     for r, draw in enumerate(keep):
@@ -371,7 +372,9 @@ def _mixed(posterior, names, setting, rng):
 
     coding = mixed_coding(posterior)
     levels, chosen = coding.levels, mixed_setting(setting, coding)
-    keep = _spread(posterior.draws.sizes["chain"] * posterior.draws.sizes["draw"], _MIXED_DRAWS)
+    keep = spread_positions(
+        posterior.draws.sizes["chain"] * posterior.draws.sizes["draw"], _MIXED_DRAWS
+    )
     (before, after), single, entries = mixed_effects(posterior, chosen, keep, rng)
     effect = after - before
     effect[np.abs(effect) < _ROUNDING] = 0.0

@@ -17,7 +17,12 @@ from bayesstruct.data.coding import row_labels
 from bayesstruct.graphs.posteriors.reading import read_dags
 from bayesstruct.networks.data.mixed_coding import MixedCoding
 from bayesstruct.networks.kernels.mixed_layout import MixedLayout
-from bayesstruct.networks.reading.effects import checked_setting, flat_draws, mixed_setting
+from bayesstruct.networks.reading.effects import (
+    checked_setting,
+    flat_draws,
+    mixed_setting,
+    spread_positions,
+)
 from bayesstruct.networks.reading.mixed import is_mixed, mixed_coding
 
 if TYPE_CHECKING:
@@ -27,7 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["MixedRows", "mixed_rows"]
 
 _DRAWS = 1000  # that are used
-_PARTICLES = 8  # of the values of a row, for each draw
+_FEWER = 250  # of rows with several empty values, numbers among them
+_PARTICLES = 16  # of the values of a row, for each draw
 _CANDIDATES = 16  # of each particle
 _SWEEPS, _DROPPED = 6, 2  # of the values of a particle afterwards, and those that do not count
 _SEED = 20170  # a prediction is the same each time
@@ -59,11 +65,12 @@ class MixedRows:
         table = self.coding.read(data, optional=[*self.known])
         labels, names = row_labels(data, table.n), table.names
         z = fill(table.standardized, names, self.known)
-        missing, found = np.isnan(z), {}
+        missing = np.isnan(z)
         number = np.array([not own for own in table.levels])
         one = missing.sum(axis=1) == 1
         several = ~one & missing.any(axis=1)
         of_states = several & ~missing[:, number].any(axis=1)
+        found: dict = {}
         refuse_many_completions(missing & of_states[:, None], table.levels, labels)
         for rows, collect in (
             (one, self._single),
@@ -78,14 +85,15 @@ class MixedRows:
         for row, j in sorted(found):
             place, values = (labels[row], names[j]), found[row, j]
             if number[j]:
-                lines.append((*place, "", np.nan, *self._number(j, *values, prob)))
+                lines.append((*place, "", np.nan, *self._number(j, values, prob)))
                 continue
             shares = zip(table.levels[j], *state_shares(values, labels[row], prob), strict=True)
             lines += [(*place, s, p, np.nan, np.nan, low, high) for s, p, low, high in shares]
         return _mixed_table(lines)
 
-    def _number(self, j, mean, sd, drawn, prob):
+    def _number(self, j, values, prob):
         """Mean, standard deviation and interval in the units of the table."""
+        mean, sd, drawn = values
         location, scale = self.coding.location[j], self.coding.scale[j]
         ends = np.quantile(drawn, [0.5 - prob / 2, 0.5 + prob / 2])
         spread = np.sqrt((sd**2).mean() + mean.var())
@@ -155,8 +163,9 @@ class MixedRows:
         rng = np.random.default_rng(_SEED)
         places = [(r, j) for r, j in np.argwhere(missing).tolist()]
         kept: dict = {place: [] for place in places}
-        for dag, vector in zip(self.dags, self.vectors, strict=True):
-            x = self._start(rng, dag, vector, z)
+        for draw in spread_positions(len(self.dags), _FEWER):
+            vector = self.vectors[draw]
+            x = self._start(rng, self.dags[draw], vector, z)
             away = np.tile(missing, (_PARTICLES, 1))
             for sweep in range(_SWEEPS):
                 for j in np.flatnonzero(missing.any(axis=0)).tolist():
@@ -228,7 +237,7 @@ def mixed_rows(idata: "xr.DataTree", setting: dict | None = None) -> MixedRows:
         if name in setting
     }
     dags, vectors = (flat_draws(posterior, name) for name in ("dag", "parameter"))
-    keep = np.unique(np.linspace(0, len(dags) - 1, _DRAWS).astype(int))
+    keep = spread_positions(len(dags), _DRAWS)
     layout = MixedLayout(coding.families, [*map(len, coding.levels)])
     return MixedRows(coding, layout, dags[keep], vectors[keep], known)
 
