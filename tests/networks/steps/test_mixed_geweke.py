@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from tools.geweke import assert_geweke
 
 from bayesstruct.networks.exact.problem import NetworkProblem
