@@ -228,7 +228,6 @@ def bayesian_network(
     together with their parameters, so that the posterior is exact (:class:`bayesstruct.steps.MixedNetworkMCMC`). Noise variances have the inverse gamma
     prior of ``"bge"``, with the number of features of the parents in place of that of the parents, so that a table of normal numbers alone has the
     posterior of ``"bge"``; probabilities of ordered states without parents are uniform, and other intercepts normal with deviation 2.5.
-    ``bs.predict``, ``bs.new_rows``, ``bs.pointwise`` and ``bs.predictability`` do not read these results.
 
     References
     ----------

@@ -14,7 +14,7 @@ import numpy as np
 from bayesstruct.networks.kernels.mixed_layout import MixedLayout
 from bayesstruct.networks.kernels.mixed_rows import predictors, value_terms
 
-__all__ = ["NumberGrid", "ValueDensity", "draw_missing"]
+__all__ = ["NumberGrid", "ValueDensity"]
 
 _POINTS = 129  # of a grid
 _COARSE = 33  # of those by which its place is found
@@ -176,75 +176,3 @@ class NumberGrid:
         rows = np.arange(len(u))
         share = (u - below[at, rows]) / self._p[at, rows] + 1.0
         return self._low + self._step * (at + share - 0.5)
-
-
-def draw_missing(
-    rng: np.random.Generator,
-    layout: MixedLayout,
-    vector: np.ndarray,
-    x: np.ndarray,
-    missing: np.ndarray,
-    free: np.ndarray,
-) -> None:
-    """Move each missing value once, in place, leaving its distribution given all other values as it is.
-
-    States are drawn from that distribution, numbers move by slice sampling (Neal 2003).
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    layout : MixedLayout
-    vector : (size,) array
-        All parameters.
-    x : (n, d) array
-        Complete table of standardised numbers, and states 0, 1, ...; changed.
-    missing : (n, d) bool array
-        Values that are drawn.
-    free : (n, d) or (d,) bool array
-        As of `ValueDensity`.
-
-    References
-    ----------
-    Neal, R. M. (2003). Slice sampling. *Annals of Statistics* 31, 705-767.
-    """
-    free = np.broadcast_to(free, x.shape)
-    for j in np.flatnonzero(missing.any(axis=0)).tolist():
-        rows = np.flatnonzero(missing[:, j])
-        density = ValueDensity(layout, vector, x[rows], j, free[rows])
-        x[rows, j] = _moved(rng, density, x[rows, j])
-
-
-def _moved(rng, density, values):
-    """Values of one column after a draw of states, or a step of numbers."""
-    if not density.layout.is_number(density.column):
-        logs = density.state_logs()
-        return (logs + rng.gumbel(size=logs.shape)).argmax(axis=0)
-    if density.is_normal:
-        mean, sd = density.moments
-        return mean + sd * rng.standard_normal(density.n)
-    return _slice_step(rng, density, values)
-
-
-def _slice_step(rng, density, values):
-    """One step of slice sampling in each row: an interval that steps out, and shrinks."""
-    width = 2.0 * density.moments[1]
-    level = density(values[None])[0] - rng.standard_exponential(density.n)
-    low = values - width * rng.random(density.n)
-    high = low + width
-    _step_out(density, level, low, -width)
-    _step_out(density, level, high, width)
-    out, left = values.copy(), np.ones(density.n, bool)
-    while left.any():
-        new = low + (high - low) * rng.random(density.n)
-        found = left & (density(new[None])[0] >= level)
-        out[found] = new[found]
-        left &= ~found
-        below = new < values
-        low, high = np.where(left & below, new, low), np.where(left & ~below, new, high)
-    return out
-
-
-def _step_out(density, level, end, step):
-    """Move ends of intervals, in place, until they are outside of their slices."""
-    while (inside := density(end[None])[0] > level).any():
-        end += np.where(inside, step, 0.0)
