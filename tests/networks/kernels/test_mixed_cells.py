@@ -23,14 +23,10 @@ def example(seed=0):
 
 def log_joint(vector, x, free, j, values):
     """Log densities of rows with other values of a column, (m, n); columns that were set do not count, but it itself does."""
-    out = []
-    for own in values:
-        rows = x.copy()
-        rows[:, j] = own
-        counts = free.copy()
-        counts[:, j] = True
-        out.append(np.where(counts, column_terms(LAYOUT, rows, vector), 0.0).sum(axis=1))
-    return np.array(out)
+    rows, counts = np.tile(x, (len(values), 1)), np.tile(free, (len(values), 1))
+    rows[:, j], counts[:, j] = values.ravel(), True
+    terms = np.where(counts, column_terms(LAYOUT, rows, vector), 0.0)
+    return terms.sum(axis=1).reshape(values.shape)
 
 
 @pytest.mark.parametrize("j", range(D))
@@ -55,7 +51,7 @@ def test_states_have_probabilities_that_sum_to_one(j):
 def test_numbers_have_moments_and_densities_by_a_fine_grid(j, points):
     vector, x, free = example()
     grid = NumberGrid(ValueDensity(LAYOUT, vector, x, j, free), points)
-    z = grid.mean + grid.sd * np.linspace(-25.0, 25.0, 20_001)[:, None]
+    z = grid.mean + grid.sd * np.linspace(-25.0, 25.0, 4001)[:, None]
     p = np.exp(log_joint(vector, x, free, j, z))
     total = p.sum(axis=0)
     mean = (p * z).sum(axis=0) / total

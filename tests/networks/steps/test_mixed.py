@@ -27,7 +27,7 @@ def table(d=3, seed=2):
     number = rng.normal(size=ROWS)
     two = number + rng.normal(size=ROWS) > 0.3
     three = np.digitize(number + 0.5 * two + rng.normal(size=ROWS), [-0.4, 0.6])
-    colour = (rng.random(ROWS) < 0.5) + (number + rng.normal(size=ROWS) > 0.2)
+    colour = (np.digitize(number + rng.normal(size=ROWS), [-0.5, 0.4]) + 1) % 3
     z = (number - number.mean()) / number.std(ddof=1)
     return np.column_stack([two, z, three, colour]).astype(float)[:, :d]
 
