@@ -15,7 +15,6 @@ from bayesstruct.core.missing import show_missing
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.core.tables.missing_states import MissingStates
 from bayesstruct.core.tables.rows import remember_rows
-from bayesstruct.data.coding import coding_of
 from bayesstruct.data.covariance import (
     CovarianceTable,
     given_rows_or_covariance,
@@ -29,7 +28,9 @@ from bayesstruct.networks.exact.problem import check_score
 from bayesstruct.networks.kernels.fits import GaussianFit, LogisticFit, MultinomialFit
 from bayesstruct.networks.model_parts import (
     ROWS,
+    coding_of_network,
     max_parents_of,
+    observe_mixed,
     observe_other_rows,
     observed_states,
     prior_size,
@@ -62,7 +63,7 @@ from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteGaussianNetwork,
     MissingNetworkValues,
 )
-from bayesstruct.networks.priors.mixed_networks import MixedNetwork, MixedParameters
+from bayesstruct.networks.priors.mixed_networks import MixedParameters
 from bayesstruct.networks.priors.records import NetworkScore, SetMask
 from bayesstruct.networks.priors.sample_covariance import NetworkCovariance
 
@@ -227,7 +228,6 @@ def bayesian_network(
     together with their parameters, so that the posterior is exact (:class:`bayesstruct.steps.MixedNetworkMCMC`). Noise variances have the inverse gamma
     prior of ``"bge"``, with the number of features of the parents in place of that of the parents, so that a table of normal numbers alone has the
     posterior of ``"bge"``; probabilities of ordered states without parents are uniform, and other intercepts normal with deviation 2.5.
-    ``bs.predict``, ``bs.new_rows``, ``bs.pointwise`` and ``bs.predictability`` do not read these results.
 
     References
     ----------
@@ -324,8 +324,8 @@ def bayesian_network(
         observe(table, was_set, dag, size, max_parents)
         NetworkScore.of(local, size).record()
         record_codes(missing_codes)
-        if was_set is not None and score != "mixed":
-            remember_rows(coding_of(table), observe_other_rows, "interventions")
+        if was_set is not None:
+            remember_rows(coding_of_network(table), observe_other_rows, "interventions")
     return model
 
 
@@ -417,9 +417,7 @@ def _observe_fitted(table, was_set, dag, tables, price):
 def _mixed(table, was_set, dag, size, max_parents):
     record_mixed(table)
     parameters = MixedParameters("parameter", dag, size, layout=table.layout, dims="term")
-    setting = np.where(was_set, table.values, np.nan)
-    params = dag, parameters, *_units(table), setting
-    MixedNetwork("x", *params, layout=table.layout, observed=table.values, dims=ROWS)
+    observe_mixed(table, was_set, dag, parameters, *_units(table))
 
 
 _SCORES = {

@@ -17,7 +17,15 @@ from bayesstruct.data.table import Table
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["NumberCoding", "StateCoding", "coding_of", "row_labels", "state_position"]
+__all__ = [
+    "NumberCoding",
+    "StateCoding",
+    "coding_of",
+    "column_places",
+    "other_codes",
+    "row_labels",
+    "state_position",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +74,7 @@ class NumberCoding:
             If values are far outside of the first table, or the rows are a matrix of pairs of its columns.
         """
         intake = read_columns(data, max_columns())
-        place = _places(self.names, intake.names, data, optional)
+        place = column_places(self.names, intake.names, data, optional)
         raise_problems(value_kinds(intake))
         values = np.full((len(intake.values), len(self.names)), np.nan)
         known = place >= 0
@@ -136,24 +144,42 @@ class StateCoding:
             If a column is absent, unknown or repeated, or has a state that the first table does not have.
         """
         names, columns, rows = read_states(data)
-        place = _places(self.names, names, data, optional)
+        place = column_places(self.names, names, data, optional)
         codes, problems = np.full((rows, len(self.names)), -1), []
         for j, at in enumerate(place):
             if at < 0:
                 continue
-            if len(columns[at].codes) < rows:  # dates, fractions and the like
-                problem = columns[at].problems[0]
-                problems.append(f"column {self.names[j]!r} {problem.what}: {problem.remedy}")
-                continue
-            seen = columns[at].codes
-            own = np.array([state_position(s, self.levels[j]) for s in columns[at].levels], int)
-            used = sorted({*seen[seen >= 0].tolist()})
-            if lost := [columns[at].levels[k] for k in used if own[k] < 0]:
-                problems.append(_unseen(self.names[j], lost, self.levels[j]))
-            codes[seen >= 0, j] = own[seen[seen >= 0]]
+            codes[:, j], found = other_codes(self.names[j], columns[at], self.levels[j], rows)
+            problems += found
         raise_problems(problems)
         ordered = (True,) * len(self.names)
         return StateTable(_rows(codes), self.names, self.levels, ordered)
+
+
+def other_codes(
+    name: str, column: Any, levels: Sequence, rows: int
+) -> tuple[np.ndarray, list[str]]:
+    """Codes of a column of other rows, -1 where missing or unknown, and problems in words.
+
+    Parameters
+    ----------
+    name : str
+    column : StateColumn
+        As :func:`bayesstruct.data.states.read_states` returns it.
+    levels : sequence
+        States of the first table, in the order of their codes.
+    rows : int
+    """
+    codes = np.full(rows, -1)
+    if len(column.codes) < rows:  # dates, fractions and the like
+        problem = column.problems[0]
+        return codes, [f"column {name!r} {problem.what}: {problem.remedy}"]
+    seen = column.codes
+    own = np.array([state_position(s, levels) for s in column.levels], int)
+    used = sorted({*seen[seen >= 0].tolist()})
+    lost = [column.levels[k] for k in used if own[k] < 0]
+    codes[seen >= 0] = own[seen[seen >= 0]]
+    return codes, [_unseen(name, lost, levels)] if lost else []
 
 
 def coding_of(table: Table | StateTable) -> NumberCoding | StateCoding:
@@ -222,8 +248,25 @@ def _rows(values):
     return values
 
 
-def _places(names, given, data, optional):
-    """Position of each column of a model among those of a table, -1 where an optional one is absent."""
+def column_places(
+    names: Sequence[str], given: Sequence[str], data: Any, optional: Sequence[str]
+) -> np.ndarray:
+    """Position of each column of a model among those of a table, -1 where an optional one is absent.
+
+    Parameters
+    ----------
+    names, given : sequence of str
+        Of the model, and of the table.
+    data : DataFrame or array_like
+        The table; columns without names are found by position.
+    optional : sequence of str
+        Columns that may be absent.
+
+    Raises
+    ------
+    TableError
+        If a column is absent, unknown or repeated.
+    """
     named = hasattr(data, "columns") or (
         hasattr(data, "coords") and data.ndim == 2 and data.dims[1] in data.coords
     )
@@ -250,7 +293,7 @@ def _places(names, given, data, optional):
             "the table of the model had no names of columns: give an array with the columns in its order"
         )
     raise_problems(problems)
-    return np.array([given.index(name) if name in given else -1 for name in names])
+    return np.array([[*given].index(name) if name in given else -1 for name in names])
 
 
 def _verb(names):

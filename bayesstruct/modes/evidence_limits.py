@@ -44,7 +44,7 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
             Whether that is at most 1 / `threshold`.
         included_from
             Least absolute dependence in the table, as ``attrs["measure"]`` names it, whose Bayes factor is `threshold`. NaN where
-            no dependence has it, and for networks of states.
+            no dependence has it, and for networks of states or of columns of several kinds.
 
         ``attrs["rows"]`` is the number of rows.
 
@@ -89,7 +89,9 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
     *Bayesian networks*: the score of a column with one parent over that without, of two columns that are independent
     in the table, and exact for these two. Under BGe, a Wishart distribution, it is as above with b the equivalent sample size plus 2
     and :math:`d_i = 1 + (n - 1) / t`, t the scale of the prior; under a BIC :math:`n^{-k / 2}` for k parameters; under BDeu and BDe that of
-    expected counts. Other parents are left out: of states they make it smaller.
+    expected counts. With ``score="mixed"`` it is :math:`|I + S J|^{-1/2}` for prior covariance S and information J of the coefficients at zero, times what the prior
+    of the noise says about the number of features: exact for two columns of normal numbers, otherwise of normal approximation.
+    Other parents are left out: of states they make it smaller.
 
     If edge probabilities are drawn, Bayes factors contain what the other edges say about them, and so do these.
 

@@ -15,8 +15,10 @@ from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.records import OrderedColumns, RowGroups, ValueWeighted
-from bayesstruct.networks.priors.records import NetworkStates, SetMask
+from bayesstruct.networks.priors.records import MixedColumns, NetworkStates, SetMask
 from bayesstruct.networks.reading.conditionals import drawn_networks
+from bayesstruct.networks.reading.mixed import mixed_coding
+from bayesstruct.networks.reading.mixed_conditionals import drawn_mixed
 from bayesstruct.sem.reading.conditionals import sem_conditionals
 from bayesstruct.sem.reading.noise import has_other_noise
 
@@ -51,7 +53,7 @@ def pointwise(
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.gaussian_graphical` without covariates, of
         :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` (under either likelihood), or of
-        :func:`bayesstruct.models.bayesian_network` with score ``"bge"``, ``"bdeu"`` or ``"bde"``, or of
+        :func:`bayesstruct.models.bayesian_network` with score ``"bge"``, ``"bdeu"``, ``"bde"`` or ``"mixed"``, or of
         :func:`bayesstruct.models.linear_sem` or :func:`bayesstruct.models.lingam`; of groups of rows, that of one
         group, :func:`bayesstruct.one_group`.
     draws : int, optional
@@ -78,6 +80,8 @@ def pointwise(
     :math:`p(x_j \mid x_{-j}) \propto p(x_j \mid \mathrm{pa}_j) \prod_c p(x_c \mid \mathrm{pa}_c)` over the children c.
     Missing values of a row are those of the posterior draw. Where noise is not normal, this product is normalised by Gauss-Legendre
     quadrature in each draw, row and column with children: some ten microseconds for each, more with a mixture; `draws` limits it.
+    Of numbers of a ``"mixed"`` network that distribution is found on
+    a grid of 129 points, unless it is normal.
 
     Leaving out a value is not leaving out its row: the sum over values is that of a pseudo-likelihood, no log score
     of rows. Compare models of whole rows by ``pm.compute_log_likelihood`` and ``az.compare``.
@@ -140,6 +144,8 @@ def _family(posterior: "GraphPosterior") -> Callable:
     names, constants = {*map(str, posterior.draws.data_vars)}, posterior.constants
     if FieldPotentials.is_in(constants):
         return _field
+    if MixedColumns.is_in(constants):
+        return _mixed_network
     if isinstance(posterior, DagPosterior) and {"weight", "noise_variance"} <= names:
         return _other_network if has_other_noise(constants) else _gaussian_network
     if isinstance(posterior, DagPosterior) and NetworkStates.is_in(constants):
@@ -259,6 +265,13 @@ def _discrete_network(posterior, draws):
         return conditional
 
     return of_draw
+
+
+def _mixed_network(posterior, draws):
+    coding = mixed_coding(posterior)
+    layout = MixedColumns.read(posterior.constants).layout()
+    networks = drawn_mixed(draws, layout, coding.location, coding.scale)
+    return lambda c, d: networks(c, d).given_others
 
 
 def _tree(draws, table, found, shown, names) -> "xr.DataTree":

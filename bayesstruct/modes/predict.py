@@ -66,7 +66,8 @@ def predict(
         Numbers: one line for each empty value, with ``row`` (its label, or position), ``column``, and in the
         units of the table ``mean``, ``sd``, ``low`` and ``high`` of its predictive distribution, noise included. States: one line
         for each state of each empty value, with ``state``, ``probability``, and ``low`` and ``high``, the interval of the
-        probability over the posterior.
+        probability over the posterior. Of a network with ``score="mixed"`` the table has all these columns: ``state`` is empty for
+        numbers, ``probability`` is NaN for them, and ``mean`` and ``sd`` for states.
 
     Raises
     ------
@@ -86,6 +87,10 @@ def predict(
     discrete network up to 2,000 draws are used, spread evenly, and 500 of features and causes, over which a new row has its own
     sum. Draws under which the filled values are impossible, as under a
     BIC, are left out.
+
+    Of a network with ``score="mixed"`` up to 1,000 draws are used. A row with one empty value, or with several empty states, is
+    computed for each draw: states exactly, numbers on a grid. With several empty values, numbers among them, up to 250 draws are used with 16 values each, that are
+    weighted by the density of the filled values and then drawn in turn; ends of intervals of numbers are quantiles of draws.
 
     Under a mixture of regressions the response is a column like others, and may be absent. There draws do count in
     proportion to the density of the filled values, as in :func:`bayesstruct.mixture_predictions`; 500 are used, and a

@@ -72,7 +72,8 @@ def predictability(
     R2 of numbers is of the distribution that a draw describes, not of the rows of the table: with precision matrix K and covariance
     matrix :math:`\Sigma = K^{-1}` it is :math:`1 - 1 / (K_{ii} \Sigma_{ii})`; given the parents in a Bayesian network
     :math:`1 - d_i / \Sigma_{ii}` with noise variance d. Of a regression of a neighbourhood model it is the variance of the fitted
-    values over that plus the noise variance (Gelman et al. 2019).
+    values over that plus the noise variance (Gelman et al. 2019), and likewise for numbers of a network with ``score="mixed"``: the variance,
+    over the rows of the table, of the expected value given the parents or all others, over that plus the mean conditional variance.
 
     Measures of states are averages over the rows of the table in which the column was observed, as in the package mgm; missing values of
     other columns are those of the draw. The same rows were used to learn the parameters: in small tables these measures are

@@ -1,7 +1,7 @@
 """Parts of models of Bayesian networks: constants for readers, and options of distributions."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
@@ -10,12 +10,13 @@ from bayesstruct.core.missing import Mask, MissingMask
 from bayesstruct.core.recognition import is_op
 from bayesstruct.core.tables.codings import record_levels, refuse_gaps
 from bayesstruct.data.checks import ARROW
-from bayesstruct.data.coding import StateCoding
+from bayesstruct.data.coding import StateCoding, coding_of
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.states import StateTable
 from bayesstruct.data.table import Table
 from bayesstruct.graphs.own_models import add_coord, give_dims, label_columns
 from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior
+from bayesstruct.networks.data.mixed_coding import MixedCoding
 from bayesstruct.networks.data.mixed_tables import MixedTable
 from bayesstruct.networks.data.tables import known_interventions
 from bayesstruct.networks.exact.problem import positive_size
@@ -30,6 +31,7 @@ from bayesstruct.networks.priors.gaussian_network import (
 )
 from bayesstruct.networks.priors.implied import implied_arc_probability
 from bayesstruct.networks.priors.incomplete_networks import IncompleteGaussianNetwork
+from bayesstruct.networks.priors.mixed_networks import MixedNetwork
 from bayesstruct.networks.priors.records import MixedColumns, NetworkStates
 
 if TYPE_CHECKING:
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ROWS",
     "arcs",
+    "coding_of_network",
     "max_parents_of",
+    "observe_mixed",
     "observe_other_rows",
     "observed_states",
     "prior_size",
@@ -147,12 +151,17 @@ def observed_states(table: StateTable, was_set: np.ndarray) -> dict:
     return {"states": table.states, "setting": setting, "observed": table.codes, "dims": ROWS}
 
 
-def observe_other_rows(table: Table | StateTable, interventions=None) -> None:
+def coding_of_network(table: Table | StateTable | MixedTable) -> Any:
+    """Return how the table of a network was read."""
+    return MixedCoding.of(table) if isinstance(table, MixedTable) else coding_of(table)
+
+
+def observe_other_rows(table: Table | StateTable | MixedTable, interventions=None) -> None:
     """Add the rows of another table to a network without rows.
 
     Parameters
     ----------
-    table : Table or StateTable
+    table : Table, StateTable or MixedTable
     interventions : (n, d) array_like or DataFrame of bool, optional
         Which values were set.
     """
@@ -161,6 +170,12 @@ def observe_other_rows(table: Table | StateTable, interventions=None) -> None:
         refuse_gaps(table)
         options = observed_states(table, was_set)
         DiscreteNetwork("x", model["dag"], model["table"], **options)
+        return
+    if isinstance(table, MixedTable):
+        refuse_gaps(table)
+        observe_mixed(
+            table, was_set, *(model[k] for k in ("dag", "parameter", "location", "scale"))
+        )
         return
     matrix = coefficient_matrix(model["weight"], table.p)
     params = model["intercept"], matrix, model["noise_variance"], model["location"], model["scale"]
@@ -171,6 +186,28 @@ def observe_other_rows(table: Table | StateTable, interventions=None) -> None:
     options = {"setting": setting, "missing": table.missing, "dims": ROWS}
     filled = np.where(table.missing, table.location, table.values)
     IncompleteGaussianNetwork("x", *params, **options, observed=filled)
+
+
+def observe_mixed(
+    table: MixedTable,
+    was_set: np.ndarray,
+    dag: "TensorVariable",
+    parameters: "TensorVariable",
+    location: "TensorVariable",
+    scale: "TensorVariable",
+) -> None:
+    """Add the complete rows of a table of numbers and states to the model in context.
+
+    Parameters
+    ----------
+    table : MixedTable
+    was_set : (n, d) bool array
+    dag, parameters, location, scale : TensorVariable
+        As of :class:`bayesstruct.distributions.MixedNetwork`.
+    """
+    setting = np.where(was_set, table.values, np.nan)
+    params = dag, parameters, location, scale, setting
+    MixedNetwork("x", *params, layout=table.layout, observed=table.values, dims=ROWS)
 
 
 def arcs(dag: "TensorVariable", *, columns: Iterable[object] | None = None) -> "TensorVariable":

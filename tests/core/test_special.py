@@ -11,6 +11,7 @@ from bayesstruct.core.odds import slab_log_odds
 from bayesstruct.core.special import vector_exp
 from bayesstruct.precision.kernels.odds import edge_log_odds
 
+
 @vector_kernel
 def exponentials(x):
     out = np.empty(len(x))

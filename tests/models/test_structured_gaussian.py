@@ -401,7 +401,9 @@ def fitter(build, tune=40, draws=120):
 
 
 @pytest.mark.calibration
-@pytest.mark.filterwarnings("ignore:Columns .* depend on each other so strongly")  # as some draws of the prior do
+@pytest.mark.filterwarnings(
+    "ignore:Columns .* depend on each other so strongly"
+)  # as some draws of the prior do
 def test_calibration_of_included_nodes(full):
     pool = []
 

@@ -1080,6 +1080,13 @@ FAULTS = [
         "networks/steps/test_mixed.py",
     ),
     Fault(
+        "mixed-cells: values that were set say something about their parents",
+        "bayesstruct/networks/kernels/mixed_cells.py",
+        "out += np.where(self.free[:, i], terms, 0.0)",
+        "out += terms",
+        "networks/kernels/test_mixed_cells.py",
+    ),
+    Fault(
         "mixed-ordinal: the Jacobian of the steps between thresholds is left out",
         "bayesstruct/networks/kernels/scores/mixed_ordinal.py",
         "count[k] * math.log(short) + theta[q + k]",

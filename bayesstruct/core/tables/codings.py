@@ -1,7 +1,7 @@
 """How the table of a model was read, as a result records it."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -119,11 +119,16 @@ def record_levels(table: "StateTable | StateCoding") -> None:
     StateLevels(node).record()
 
 
-def refuse_gaps(table: "StateTable") -> None:
-    """Raise for new rows with missing states, whose density would be a sum over all completions."""
+def refuse_gaps(table: Any) -> None:
+    """Raise for new rows with missing states, whose density would be a sum over all completions.
+
+    Parameters
+    ----------
+    table : StateTable or MixedTable
+    """
     if table.missing.any():
         columns = [table.names[j] for j in np.flatnonzero(table.missing.any(axis=0))]
         raise TableError(
-            f"{column_list(columns)}: states are missing in the new rows, and their density is that of complete "
-            "rows; drop these rows, or use bs.predict(idata, table) for the distribution of the missing states"
+            f"{column_list(columns)}: values are missing in the new rows, and the density is that of complete "
+            "rows; drop these rows, or use bs.predict(idata, table) for the distribution of the missing values"
         )

@@ -5,7 +5,7 @@ A family registers how its results become a `NormalRows` or a `StateRows`.
 
 import itertools
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ __all__ = [
     "incomplete_rows",
     "normal_mixture",
     "number_table",
+    "refuse_many_completions",
     "register_prediction",
     "rows_of",
     "state_shares",
@@ -227,7 +228,7 @@ class StateRows:
         labels = row_labels(data, table.n)
         codes = np.where(table.missing, np.nan, table.codes)
         codes = fill(codes, table.names, self.known)
-        self._refuse_many(np.isnan(codes), labels)
+        refuse_many_completions(np.isnan(codes), table.levels, labels)
         found, memory = [], {}
         for row, missing in incomplete_rows(np.isnan(codes)):
             key = codes[row].tobytes()
@@ -239,16 +240,6 @@ class StateRows:
                 states = zip(table.levels[j], *shares, strict=True)
                 found += [(*place, *state) for state in states]
         return state_table(found)
-
-    def _refuse_many(self, missing, labels):
-        counts = np.log2(np.array([len(own) for own in self.coding.levels], float))
-        size = np.where(missing, counts, 0.0).sum(axis=1)
-        if (size > np.log2(MAX_COMPLETIONS) + 1e-9).any():
-            row = int(np.argmax(size))
-            raise TableError(
-                f"row {labels[row]!r} can be completed in {2.0 ** size[row]:.3g} ways, at most {MAX_COMPLETIONS:,} are "
-                "summed over: fill in more of its values, or leave it out"
-            )
 
     def _marginals(self, codes, missing):
         """Probabilities of the states of each missing value in each draw, (draws, states) each."""
@@ -268,6 +259,27 @@ class StateRows:
                 others = tuple(axis + 1 for axis in range(len(sizes)) if axis != k)
                 out[part] = p.sum(axis=others)
         return found
+
+
+def refuse_many_completions(missing: np.ndarray, levels: Sequence[Sequence], labels: Any) -> None:
+    """Raise for rows of states that can be completed in too many ways.
+
+    Parameters
+    ----------
+    missing : (n, p) ndarray of bool
+    levels : sequence of sequences
+        States of each column.
+    labels : sequence
+        Of the rows.
+    """
+    counts = np.log2(np.array([max(1, len(own)) for own in levels], float))
+    size = np.where(missing, counts, 0.0).sum(axis=1)
+    if (size > np.log2(MAX_COMPLETIONS) + 1e-9).any():
+        row = int(np.argmax(size))
+        raise TableError(
+            f"row {labels[row]!r} can be completed in {2.0 ** size[row]:.3g} ways, at most {MAX_COMPLETIONS:,} are "
+            "summed over: fill in more of its values, or leave it out"
+        )
 
 
 def fill(values: np.ndarray, names: tuple[str, ...], known: dict) -> np.ndarray:

@@ -13,7 +13,6 @@ from bayesstruct.data.row_groups import rows_of_groups
 if TYPE_CHECKING:
     import pymc as pm
 
-    from bayesstruct.data.coding import NumberCoding, StateCoding
     from bayesstruct.data.intake import TableLike
 
 __all__ = ["new_rows", "remember_rows"]
@@ -24,21 +23,19 @@ _ROW_DIMS = {"observation", "missing"}
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    coding: "NumberCoding | StateCoding"
+    coding: Any
     observe: Callable[..., None]
     options: frozenset[str]
 
 
-def remember_rows(
-    coding: "NumberCoding | StateCoding", observe: Callable[..., None], *options: str
-) -> None:
+def remember_rows(coding: Any, observe: Callable[..., None], *options: str) -> None:
     """Remember how the table of the model in context was read, and how another one is observed.
 
     It is kept on the model and is no part of its graph.
 
     Parameters
     ----------
-    coding : NumberCoding or StateCoding
+    coding : NumberCoding, StateCoding or another object with ``names`` and a method ``read`` as theirs
     observe : callable
         Of a table that was read by `coding`; adds its rows to the model in context, which has all variables
         of this model but those over rows. A function of a module, or a partial one.

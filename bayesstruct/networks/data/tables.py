@@ -190,14 +190,14 @@ def _refuse_ambiguous(table):
 
 
 def known_interventions(
-    interventions: "pd.DataFrame | ArrayLike | None", table: Table | StateTable
+    interventions: "pd.DataFrame | ArrayLike | None", table: Table | StateTable | MixedTable
 ) -> np.ndarray:
     """Check which values of a table were set from outside.
 
     Parameters
     ----------
     interventions : (n, d) array_like or DataFrame of bool, or None
-    table : Table or StateTable
+    table : Table, StateTable or MixedTable
 
     Returns
     -------

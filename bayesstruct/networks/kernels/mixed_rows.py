@@ -14,6 +14,7 @@ __all__ = [
     "log_prior",
     "predictors",
     "state_probabilities",
+    "value_terms",
 ]
 
 
@@ -90,19 +91,24 @@ def column_terms(layout: MixedLayout, x: np.ndarray, vector: np.ndarray) -> np.n
     features, out = layout.all_features(x), np.empty(x.shape)
     for i in range(layout.d):
         eta = predictors(layout, i, features, vector)
-        if layout.is_number(i):
-            scale, *degrees = vector[layout.extras[i]]
-            if not scale > 0.0:
-                out[:, i] = -np.inf
-                continue
-            e = (x[:, i] - eta[0]) / scale
-            out[:, i] = _log_noise(layout.families[i], e, *degrees or [0.0]) - np.log(scale)
-            continue
-        logs = state_probabilities(layout, i, eta, vector)
-        known = (x[:, i] >= 0) & (x[:, i] < len(logs)) & (x[:, i] == np.floor(x[:, i]))
-        state = np.where(known, x[:, i], 0).astype(int)
-        out[:, i] = np.where(known, logs[state, np.arange(len(x))], -np.inf)
+        out[:, i] = value_terms(layout, i, x[:, i], eta, vector)
     return out
+
+
+def value_terms(
+    layout: MixedLayout, i: int, x: np.ndarray, eta: np.ndarray, vector: np.ndarray
+) -> np.ndarray:
+    """Log densities of values (n,) of a column, from its linear predictors (outputs, n); -inf for impossible states."""
+    if layout.is_number(i):
+        scale, *degrees = vector[layout.extras[i]]
+        if not scale > 0.0:
+            return np.full(len(x), -np.inf)
+        e = (x - eta[0]) / scale
+        return _log_noise(layout.families[i], e, *degrees or [0.0]) - np.log(scale)
+    logs = state_probabilities(layout, i, eta, vector)
+    known = (x >= 0) & (x < len(logs)) & (x == np.floor(x))
+    state = np.where(known, x, 0).astype(int)
+    return np.where(known, logs[state, np.arange(len(x))], -np.inf)
 
 
 def draw_rows(

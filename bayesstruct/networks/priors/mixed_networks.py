@@ -33,14 +33,13 @@ __all__ = ["MixedNetwork", "MixedNetworkRV", "MixedParameters", "MixedParameters
 
 
 class _Draws:
-    """Draws that know the layout."""
+    """Base of draws that know the layout, and how long one of them is."""
 
     dtype = "float64"
     ndims: tuple[int, ...]
 
-    def __init__(self, layout: MixedLayout):
-        self.layout = layout
-        self.shape = self._shape()
+    def __init__(self, layout: MixedLayout, length: int):
+        self.layout, self.shape = layout, (length,)
 
     def __eq__(self, other):
         return type(other) is type(self) and other.layout == self.layout
@@ -48,17 +47,14 @@ class _Draws:
     def __hash__(self):
         return hash((type(self), self.layout))
 
-    def _shape(self):
-        raise NotImplementedError
-
 
 class _ParameterDraws(_Draws):
     """Draws of parameters given a graph."""
 
     ndims = (2, 0)
 
-    def _shape(self):
-        return (self.layout.size,)
+    def __init__(self, layout: MixedLayout):
+        super().__init__(layout, layout.size)
 
     def __call__(self, rng, out, dag, scale):
         for vector in out:
@@ -70,8 +66,8 @@ class _RowDraws(_Draws):
 
     ndims = (2, 1, 1, 1, 1)
 
-    def _shape(self):
-        return (self.layout.d,)
+    def __init__(self, layout: MixedLayout):
+        super().__init__(layout, layout.d)
 
     def __call__(self, rng, out, dag, vector, location, scale, setting):
         known = (setting - location) / scale
@@ -144,7 +140,7 @@ class MixedRowTerms(_Densities):
 class _MixedRV(SymbolicRandomVariable):
     """Base of the random variables: a draw by a Python function that knows the layout."""
 
-    draws: type[_Draws]
+    draws: "type[_ParameterDraws] | type[_RowDraws]"
 
     def __init__(self, *args, layout, **kwargs):
         self.layout = layout

@@ -16,13 +16,14 @@ from bayesstruct.graphs.posteriors.reading import read_dags
 from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
 from bayesstruct.graphs.tables.arcs import DAG_READERS, arc_table
-from bayesstruct.networks.priors.records import MixedColumns, NetworkStates
+from bayesstruct.networks.data.mixed_coding import MixedCoding
+from bayesstruct.networks.priors.records import NetworkStates
 from bayesstruct.networks.reading.effects_by_graph import (
     EffectDraws,
     GraphEffects,
     effects_by_graph,
 )
-from bayesstruct.networks.reading.mixed import is_mixed, mixed_effects
+from bayesstruct.networks.reading.mixed import is_mixed, mixed_coding, mixed_effects
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +39,10 @@ __all__ = [
     "flat_draws",
     "is_gaussian",
     "is_network",
+    "mixed_setting",
     "network_rows",
     "register_noise",
+    "spread_positions",
     "standard_setting",
     "state_probabilities",
     "weight_matrices",
@@ -167,7 +170,6 @@ def network_rows(idata: "xr.DataTree", setting: dict | None = None) -> NormalRow
     setting : dict, optional
         As in `do`.
     """
-    _refuse_mixed(idata, "predictions of empty values")
     posterior = read_dags(idata)
     setting = {} if setting is None else checked_setting(setting, posterior.variables)
     rows = _normal_rows if is_gaussian(posterior) else _state_rows
@@ -229,7 +231,7 @@ def _state_rows(posterior, names, setting):
     known = {name: _state(name, s, coding.levels[names.index(name)]) for name, s in setting.items()}
     free = np.flatnonzero(~np.isin(names, list(setting)))
     dag, tables = flat_draws(posterior, "dag"), flat_draws(posterior, "table")
-    keep = _spread(len(dag))
+    keep = spread_positions(len(dag))
 
     def weigh(rows, part):
         return _log_probabilities(dag[keep[part]], tables[keep[part]], coding.levels, free, rows)
@@ -250,8 +252,8 @@ def _log_probabilities(dags, tables, levels, free, rows):
     return logs
 
 
-def _spread(draws, most=_DRAWS):
-    """Positions of the draws that are used."""
+def spread_positions(draws: int, most: int = _DRAWS) -> np.ndarray:
+    """Positions of the draws that are used, at most so many and spread evenly."""
     return np.unique(np.linspace(0, draws - 1, most).astype(int))
 
 
@@ -353,7 +355,7 @@ def _discrete(posterior, names, setting, rng):
         i = names.index(name)
         chosen[i] = _state(name, state, levels[i])
     dag, tables = flat_draws(posterior, "dag"), flat_draws(posterior, "table")
-    keep = _spread(len(dag))
+    keep = spread_positions(len(dag))
     index = [(i, s) for i, k in enumerate(states) for s in range(k)]
     shares = np.empty((2, len(keep), len(index)))
     for r, draw in enumerate(keep):
@@ -368,16 +370,11 @@ def _discrete(posterior, names, setting, rng):
 def _mixed(posterior, names, setting, rng):
     import pandas as pd
 
-    layout = MixedColumns.read(posterior.constants).layout()
-    levels = [()] * len(names)
-    if any(layout.states):
-        levels = StateLevels.coding(posterior.constants, names).levels
-    chosen = np.full(len(names), np.nan)
-    for name, value in setting.items():
-        i = names.index(name)
-        number = layout.is_number(i)
-        chosen[i] = _finite(name, value) if number else _state(name, value, levels[i])
-    keep = _spread(posterior.draws.sizes["chain"] * posterior.draws.sizes["draw"], _MIXED_DRAWS)
+    coding = mixed_coding(posterior)
+    levels, chosen = coding.levels, mixed_setting(setting, coding)
+    keep = spread_positions(
+        posterior.draws.sizes["chain"] * posterior.draws.sizes["draw"], _MIXED_DRAWS
+    )
     (before, after), single, entries = mixed_effects(posterior, chosen, keep, rng)
     effect = after - before
     effect[np.abs(effect) < _ROUNDING] = 0.0
@@ -388,13 +385,14 @@ def _mixed(posterior, names, setting, rng):
     return EffectDraws(index, after, effect, keep, single)
 
 
-def _refuse_mixed(idata, what):
-    """Raise for results of networks of columns of several kinds."""
-    if is_mixed(idata):
-        raise ValueError(
-            f'{what} are not known for networks of columns of several kinds (score="mixed"); bs.do(idata, {{column: value}}) has the '
-            "distributions of columns where others are set, and pm.sample_posterior_predictive draws rows"
-        )
+def mixed_setting(setting: dict, coding: MixedCoding) -> np.ndarray:
+    """Values that columns are set to, in the units of the table or as states 0, 1, ..., (d,); NaN for the others."""
+    chosen = np.full(len(coding.names), np.nan)
+    for name, value in setting.items():
+        i = coding.names.index(name)
+        own = coding.levels[i]
+        chosen[i] = _state(name, value, own) if own else _finite(name, value)
+    return chosen
 
 
 def _state(name, state, levels):
@@ -498,7 +496,7 @@ register_summary(
     _MIXED,
     is_mixed,
     arc_table,
-    ("do", "coefficients", "independence_check", *DAG_READERS),
+    ("do", "predict", "predictability", "coefficients", "independence_check", *DAG_READERS),
     before="Bayesian networks",
 )
 register_figure(plot_graph, "Bayesian networks", _MIXED)
@@ -507,6 +505,8 @@ register_figure(plot_graph, "Bayesian networks", _MIXED)
 def _has_known_rows(idata) -> bool:
     """Whether a row of a network has a distribution of states, or a normal one."""
     constants = idata["constant_data"] if "constant_data" in idata.children else {}
+    if is_mixed(idata):
+        return False
     return is_network(idata) and not any(known(constants) for known, _ in _NOISE.values())
 
 

@@ -12,8 +12,11 @@ from bayesstruct.core.evidence_limits import (
 )
 from bayesstruct.core.tables.observed import observed_table
 from bayesstruct.graphs.posteriors.reading import read_dags
-from bayesstruct.networks.priors.records import SCORES, NetworkScore, NetworkStates
+from bayesstruct.networks.kernels.mixed_layout import MixedLayout
+from bayesstruct.networks.priors.records import SCORES, NetworkScore, NetworkStates, SetMask
 from bayesstruct.networks.reading.effects import is_network
+from bayesstruct.networks.reading.mixed import mixed_coding
+from bayesstruct.networks.reading.mixed_limits import log_mixed_factor
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,7 +30,8 @@ def network_limits(idata: "xr.DataTree") -> Limits:
     one = np.flatnonzero(posterior.source < posterior.target)
     source, target = posterior.source[one], posterior.target[one]
     recorded = NetworkScore.read(posterior.constants)
-    of = _of_numbers if SCORES[int(recorded.kind)] in ("bge", "gaussian") else _of_states
+    score = SCORES[int(recorded.kind)]
+    of = {"bge": _of_numbers, "gaussian": _of_numbers, "mixed": _of_both}.get(score, _of_states)
     log_smallest, strength, rows = of(idata, posterior, recorded, source, target)
     there, back = posterior.prior[one], posterior.prior[posterior.position[source, target]]
     tested = (there < 1) & (back < 1) & (there + back > 0)
@@ -74,13 +78,42 @@ def _of_states(idata, posterior, recorded, source, target):
         ]
         for parent, child in ((source, target), (target, source))
     )
+    logs = _either(posterior, source, target, there, back)
+    return logs, lambda threshold: np.full(len(source), np.nan), n
+
+
+def _either(posterior, source, target, there, back):
+    """Logarithms of Bayes factors of an arc either way, from those of each."""
     at = posterior.position
     with np.errstate(
         divide="ignore", invalid="ignore"
     ):  # one of the arcs, or both, may be forbidden
         weights = np.log([posterior.prior[at[source, target]], posterior.prior[at[target, source]]])
-        logs = np.logaddexp(weights[0] + there, weights[1] + back) - np.logaddexp(*weights)
-    return logs, lambda threshold: np.full(len(source), np.nan), n
+        return np.logaddexp(weights[0] + there, weights[1] + back) - np.logaddexp(*weights)
+
+
+def _of_both(idata, posterior, recorded, source, target):
+    coding = mixed_coding(posterior)
+    layout = MixedLayout(coding.families, [*map(len, coding.levels)])
+    table, _ = observed_table(idata)
+    x = (table - coding.location) / coding.scale
+    free = SetMask.free(posterior.constants, table.shape)
+    degrees = np.full(layout.d, np.inf)
+    for i, family in enumerate(layout.families):
+        if family == "student":
+            degrees[i] = float(posterior.draws["parameter"].isel(term=layout.extras[i][1]).mean())
+    size = float(recorded.size)
+    there, back = (
+        np.array(
+            [
+                log_mixed_factor(layout, x[free[:, i]], j, i, size, degrees[i])
+                for j, i in zip(parent, child, strict=True)
+            ]
+        )
+        for parent, child in ((source, target), (target, source))
+    )
+    logs = _either(posterior, source, target, there, back)
+    return logs, lambda threshold: np.full(len(source), np.nan), len(table)
 
 
 def log_count_factor(
@@ -118,9 +151,7 @@ def _log_dirichlet(counts, weight):
 
 
 def _is_known(idata) -> bool:
-    if not (is_network(idata) and NetworkScore.is_in(idata)):
-        return False
-    return SCORES[int(NetworkScore.read(idata).kind)] != "mixed"
+    return is_network(idata) and NetworkScore.is_in(idata)
 
 
 register_limits("Bayesian networks", _is_known, network_limits)

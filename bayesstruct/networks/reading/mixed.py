@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.core.readers import register_coefficients, variables
-from bayesstruct.core.tables.codings import ColumnUnits
+from bayesstruct.core.tables.codings import ColumnUnits, StateLevels
 from bayesstruct.graphs.posteriors.reading import read_dags
+from bayesstruct.networks.data.mixed_coding import MixedCoding
 from bayesstruct.networks.priors.records import MixedColumns
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from bayesstruct.graphs.posteriors.dags import DagPosterior
     from bayesstruct.networks.kernels.mixed_layout import MixedLayout
 
-__all__ = ["is_mixed", "mixed_effects", "table_units"]
+__all__ = ["is_mixed", "mixed_coding", "mixed_effects", "table_units"]
 
 _POINTS = 1024  # rows for each draw, a power of two
 
@@ -26,6 +27,17 @@ def is_mixed(idata) -> bool:
     """Whether a result is of a network of columns of several kinds, with its parameters."""
     recorded = variables(idata, "constant_data")
     return "column_family" in recorded and "parameter" in variables(idata)
+
+
+def mixed_coding(posterior: "DagPosterior") -> MixedCoding:
+    """Return how the table of a result was read."""
+    constants, names = posterior.constants, posterior.variables
+    layout = MixedColumns.read(constants).layout()
+    levels: tuple = ((),) * len(names)
+    if any(layout.states):
+        levels = StateLevels.coding(constants, names).levels
+    units = ColumnUnits.read(constants).known()
+    return MixedCoding(tuple(names), layout.families, levels, *units)
 
 
 def mixed_effects(

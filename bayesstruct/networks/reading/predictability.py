@@ -14,10 +14,12 @@ from bayesstruct.core.tables.predictability import (
 )
 from bayesstruct.graphs.groups import chosen_draws
 from bayesstruct.graphs.posteriors.reading import read_dags
+from bayesstruct.networks.kernels.mixed_layout import MixedLayout
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
 from bayesstruct.networks.reading.conditionals import drawn_networks
 from bayesstruct.networks.reading.effects import is_gaussian, is_network
-from bayesstruct.networks.reading.mixed import is_mixed
+from bayesstruct.networks.reading.mixed import is_mixed, mixed_coding
+from bayesstruct.networks.reading.mixed_conditionals import drawn_mixed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -28,10 +30,7 @@ __all__: list[str] = []
 def _predicted(idata: "xr.DataTree", draws: int) -> tuple[list[Predicted], list[str]]:
     posterior = read_dags(idata)
     if is_mixed(idata):
-        raise ValueError(
-            'how well columns are predicted is not known for networks of columns of several kinds (score="mixed"); az.loo(idata) judges '
-            "the rows after pm.compute_log_likelihood(idata)"
-        )
+        return _of_both(idata, posterior, chosen_draws(posterior.draws, draws))
     of = _of_numbers if is_gaussian(posterior) else _of_states
     return of(idata, posterior, chosen_draws(posterior.draws, draws))
 
@@ -68,8 +67,51 @@ def _of_states(idata, posterior, chosen):
         network, x = networks(c, d), completed(c, d).astype(int)
         others.add(network.given_others(x, free))
         parents.add(network.given_parents(x))
-    notes = [] if free.all() else ["Values that were set from outside do not count."]
-    return [*others.predicted(OTHERS), *parents.predicted(PARENTS)], notes
+    return [*others.predicted(OTHERS), *parents.predicted(PARENTS)], _notes(free)
+
+
+def _notes(free):
+    return [] if free.all() else ["Values that were set from outside do not count."]
+
+
+def _of_both(idata, posterior, chosen):
+    """Numbers and states: both are averages over the rows of the table."""
+    coding = mixed_coding(posterior)
+    layout = MixedLayout(coding.families, [*map(len, coding.levels)])
+    x, missing = observed_table(idata)
+    free = SetMask.free(posterior.constants, x.shape)
+    completed = completed_tables(x, missing, posterior.draws)
+    states, known = [i for i in range(layout.d) if layout.states[i]], free & ~missing
+    ordered = [layout.states[i] == 2 or layout.families[i] == "ordinal" for i in states]
+    about = [coding.names[i] for i in states], x[:, states], known[:, states], ordered
+    tallies = StateTally(*about), StateTally(*about)
+    shares: dict = {i: [] for i in range(layout.d) if not layout.states[i]}
+    networks = drawn_mixed(posterior.draws, layout, coding.location, coding.scale)
+    for c, d in chosen:
+        network, table = networks(c, d), completed(c, d)
+        logs = [network.state_logs(table, free, i) for i in states]
+        for tally, own in zip(tallies, zip(*logs, strict=True), strict=False):
+            tally.add(own)
+        for i, own in shares.items():
+            rows = known[:, i]
+            moments = network.number_moments(table[rows], free[rows], i)
+            own.append([_explained_variance(*one) for one in moments])
+    found = []
+    for given, at in ((OTHERS, 1), (PARENTS, 0)):
+        found += [
+            Predicted(coding.names[i], "R2", given, np.array(own)[:, at])
+            for i, own in shares.items()
+        ]
+        found += tallies[at].predicted(given) if states else []
+    position = {name: i for i, name in enumerate(coding.names)}
+    return sorted(found, key=lambda one: position[one.node]), _notes(free)
+
+
+def _explained_variance(mean, sd):
+    """Variance of the means over that plus the mean variance; NaN without rows."""
+    if not len(mean):
+        return np.nan
+    return mean.var() / (mean.var() + (sd**2).mean())
 
 
 register_predictability("Bayesian networks", is_network, _predicted)

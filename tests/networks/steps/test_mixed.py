@@ -1,11 +1,13 @@
 """Step of networks of columns of several kinds, against evidences by brute force."""
 
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from scipy.special import softmax
 from tools.enumeration import assert_matches_enumeration
 
 from bayesstruct.models import bayesian_network
@@ -13,79 +15,91 @@ from bayesstruct.networks.kernels.dags import all_dags
 from bayesstruct.networks.kernels.scores.mixed import FamilyFit
 from bayesstruct.steps import MixedNetworkMCMC
 
-FAMILIES, STATES, SCALE = ("cloglog", "laplace", "ordinal"), (2, 0, 3), 3.0
+NAMES = ("two", "number", "three", "colour")
+FAMILIES, SCALE = ("cloglog", "laplace", "ordinal", "multinomial"), 3.0
 ROWS, PRIOR_DRAWS, BATCHES = 10, 80_000, 20
+#: Two coefficients whose difference has the deviation of each.
+PAIR = np.linalg.cholesky(np.array([[1.0, 0.5], [0.5, 1.0]]))
 
 
-def table(seed=2):
+def table(d=3, seed=2):
     rng = np.random.default_rng(seed)
     number = rng.normal(size=ROWS)
     two = number + rng.normal(size=ROWS) > 0.3
     three = np.digitize(number + 0.5 * two + rng.normal(size=ROWS), [-0.4, 0.6])
+    colour = (np.digitize(number + rng.normal(size=ROWS), [-0.5, 0.4]) + 1) % 3
     z = (number - number.mean()) / number.std(ddof=1)
-    return np.column_stack([two, z, three]).astype(float)
+    return np.column_stack([two, z, three, colour]).astype(float)[:, :d]
 
 
-def feature(x, j):
-    """A column as a parent, from the words of its documentation."""
-    if j == 0:
-        return x[:, 0] - 0.5
-    return x[:, 1] if j == 1 else (x[:, 2] - 1.0) / np.sqrt(2.0 / 3.0)
+def part(x, j, rng):
+    """Draws of what a parent adds to a linear predictor, from the words of its documentation, (draws, n)."""
+    z = rng.normal(0.0, SCALE, (PRIOR_DRAWS, 2))
+    if j == 3:
+        return (z @ PAIR.T) @ np.array([(x[:, 3] == 1) - 1 / 3, (x[:, 3] == 2) - 1 / 3])
+    own = {0: x[:, 0] - 0.5, 1: x[:, 1], 2: (x[:, 2] - 1.0) / np.sqrt(2.0 / 3.0)}[j]
+    return z[:, :1] * own
 
 
 def likelihoods(x, child, parents, rng):
     """Likelihood of a column at draws from the prior of its parameters, written out."""
-    eta = np.zeros((PRIOR_DRAWS, len(x)))
-    noise = np.ones(PRIOR_DRAWS)
+    noise, wide = np.ones((PRIOR_DRAWS, 1)), 2.5
     if child == 1:
-        noise = 1.0 / np.sqrt(rng.gamma((3 + len(parents)) / 2, 4.0, PRIOR_DRAWS))
-    for j in parents:
-        eta += (noise * rng.normal(0.0, SCALE, PRIOR_DRAWS))[:, None] * feature(x, j)
+        q = sum(2 if j == 3 else 1 for j in parents)
+        noise, wide = 1.0 / np.sqrt(rng.gamma((3 + q) / 2, 4.0, (PRIOR_DRAWS, 1))), 1.0
+
+    def predictor():
+        own = 0.0 if child == 2 else rng.normal(0.0, wide, (PRIOR_DRAWS, 1))
+        return noise * (own + sum(part(x, j, rng) for j in parents)) + np.zeros(len(x))
+
+    eta = predictor()
+    if child == 0:
+        none = np.exp(-np.exp(np.minimum(eta, 300.0)))
+        return np.where(x[:, 0] == 1, 1.0 - none, none).prod(axis=1)
+    if child == 1:
+        away = np.abs(x[:, 1] - eta) / noise
+        return np.exp(-np.sqrt(2.0) * away.sum(axis=1)) / (np.sqrt(2.0) * noise[:, 0]) ** len(x)
     if child == 2:
         cut = np.cumsum(rng.dirichlet(np.ones(3), PRIOR_DRAWS), axis=1)[:, :2]
         cut = np.log(cut / (1.0 - cut))
         below = 1.0 / (1.0 + np.exp(np.minimum(eta[..., None] - cut[:, None], 700.0)))
         shares = np.diff(below, axis=2, prepend=0.0, append=1.0)
-        return np.take_along_axis(shares, x[:, 2].astype(int)[None, :, None], 2)[..., 0].prod(1)
-    wide = 1.0 if child == 1 else 2.5
-    eta += (noise * rng.normal(0.0, wide, PRIOR_DRAWS))[:, None]
-    if child == 0:
-        none = np.exp(-np.exp(np.minimum(eta, 300.0)))
-        return np.where(x[:, 0] == 1, 1.0 - none, none).prod(axis=1)
-    away = np.abs(x[:, 1] - eta) / noise[:, None]
-    return np.exp(-np.sqrt(2.0) * away.sum(axis=1)) / (np.sqrt(2.0) * noise) ** len(x)
+    else:
+        other = 0.5 * eta + np.sqrt(0.75) * predictor()
+        shares = softmax(np.stack([np.zeros_like(eta), eta, other], axis=2), axis=2)
+    state = x[:, child].astype(int)[None, :, None]
+    return np.take_along_axis(shares, state, 2)[..., 0].prod(axis=1)
 
 
 def evidences(x):
     """Evidence of each family in batches of draws: {(child, parents): (batches,)}."""
-    out = {}
-    for child in range(3):
-        others = [j for j in range(3) if j != child]
-        for parents in [(), others[:1], others[1:], others]:
-            rng = np.random.default_rng([child, *parents])
-            own = likelihoods(x, child, parents, rng).reshape(BATCHES, -1).mean(axis=1)
-            out[child, tuple(parents)] = own
+    out, d = {}, x.shape[1]
+    for child in range(d):
+        others = [j for j in range(d) if j != child]
+        for k in range(d):
+            for parents in combinations(others, k):
+                rng = np.random.default_rng([child, *parents])
+                own = likelihoods(x, child, parents, rng).reshape(BATCHES, -1).mean(axis=1)
+                out[child, parents] = own
     return out
 
 
 @cache
-def graph_probabilities():
-    x = table()
-    graphs, found = all_dags(3), evidences(x)
+def graph_probabilities(d=3):
+    graphs, found = all_dags(d), evidences(table(d))
     weight = np.ones((len(graphs), BATCHES + 1))
     for g, graph in enumerate(graphs):
-        for child in range(3):
+        for child in range(d):
             own = found[child, tuple(np.flatnonzero(graph[:, child]).tolist())]
             weight[g] *= np.append(own, own.mean())
     p = weight / weight.sum(axis=0)
     return graphs, p[:, -1], p[:, :-1].std(axis=1, ddof=1) / np.sqrt(BATCHES)
 
 
-def chain(draws, candidates=None):
-    x = table()
-    names = ["two", "number", "three"]
-    frame = pd.DataFrame(x, columns=names)
-    kinds = dict(zip(names, FAMILIES, strict=True))
+def chain(draws, candidates=None, d=3):
+    names = NAMES[:d]
+    frame = pd.DataFrame(table(d), columns=names)
+    kinds = dict(zip(names, FAMILIES, strict=False))
     options = {"kinds": kinds, "coefficient_scale": SCALE}
     with bayesian_network(frame, score="mixed", **options) as model:
         step = MixedNetworkMCMC(model.value_vars, candidates=candidates)
@@ -103,6 +117,16 @@ def test_graphs_have_the_posterior_by_brute_force(candidates):
     graphs, probabilities, errors = graph_probabilities()
     draws = chain(2000, candidates)
     known = {"states": graphs.reshape(25, 9), "errors": errors}
+    assert_matches_enumeration(draws, probabilities, **known)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("candidates", [None, 3], ids=["independent", "moves"])
+def test_graphs_over_four_columns_have_the_posterior_by_brute_force(candidates):
+    graphs, probabilities, errors = graph_probabilities(4)
+    draws = chain(6000, candidates, 4)
+    known = {"states": graphs.reshape(543, 16), "errors": errors}
     assert_matches_enumeration(draws, probabilities, **known)
 
 
