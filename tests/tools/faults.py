@@ -177,8 +177,8 @@ FAULTS = [
     Fault(
         "new-states: states of new rows have the numbers of their own table",
         "bayesstruct/data/coding.py",
-        "codes[seen >= 0, j] = own[seen[seen >= 0]]",
-        "codes[seen >= 0, j] = seen[seen >= 0]",
+        "codes[seen >= 0] = own[seen[seen >= 0]]",
+        "codes[seen >= 0] = seen[seen >= 0]",
         "core/test_rows.py",
     ),
     Fault(
