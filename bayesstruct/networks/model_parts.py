@@ -205,8 +205,7 @@ def observe_mixed(
     dag, parameters, location, scale : TensorVariable
         As of :class:`bayesstruct.distributions.MixedNetwork`.
     """
-    setting = np.where(was_set, table.values, np.nan)
-    params = dag, parameters, location, scale, setting
+    params = dag, parameters, location, scale, np.where(was_set, table.values, np.nan)
     MixedNetwork("x", *params, layout=table.layout, observed=table.values, dims=ROWS)
 
 
