@@ -312,7 +312,7 @@ def _either_way(about: dict, back: dict) -> dict:
     sums = {
         key: about[key] + back[key]
         for key in ("probability", "weight")
-        if {key} <= {*about} & {*back}
+        if key in about and key in back
     }
     undecided = bool(about.get("undecided")) and bool(back.get("undecided"))
     return sums | {"undecided": undecided, "open": True}
