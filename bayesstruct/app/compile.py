@@ -93,9 +93,8 @@ def _run(name: str, table: Any, options: dict[str, Any]) -> None:
         result = pm.sample(
             draws=FEW, tune=FEW, chains=1, cores=1, compute_convergence_checks=False, **quiet
         )
-        if (
-            options.get("prior") != "pseudo_likelihood"
-        ):  # regressions on neighbours have no predictive draws
+        # Regressions on neighbours have no predictive draws.
+        if options.get("prior") != "pseudo_likelihood":
             pm.sample_prior_predictive(FEW, random_seed=1)
             pm.sample_posterior_predictive(result, **quiet)
         pm.compute_log_likelihood(result, progressbar=False)

@@ -150,8 +150,8 @@ def _complete(table, target):
     """Return the rows without missing values, with all states, and say which rows are left out."""
     gaps, at = table.missing, table.names.index(target)
     kept, columns = ~gaps.any(axis=1), gaps.sum(axis=0)
-    first = int(columns.argmax())
-    most = f"most often {table.names[first]!r}, in {count(int(columns[first]), 'row')}"
+    worst = int(columns.argmax())
+    most = f"most often {table.names[worst]!r}, in {count(int(columns[worst]), 'row')}"
     codes = table.codes[kept]
     found = np.bincount(codes[:, at], minlength=table.states[at]) > 0
     if found.sum() < 2:

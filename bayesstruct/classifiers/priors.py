@@ -12,7 +12,7 @@ from pymc.logprob.abstract import _logprob
 from pytensor.graph.basic import Apply
 
 from bayesstruct.core.distributions import GraphRV
-from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.draws import seeded_draw
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.data.arguments import whole_number
 
@@ -97,9 +97,7 @@ class AugmentedTreeRV(GraphRV):
     @classmethod
     def build(cls, rng, size, *, columns, target):
         """Build the graph of a draw."""
-        next_rng, seed = seed_from(rng)
-        lengths, batch = batch_of(size, (), ())
-        return next_rng, SeededDraw(_Trees(columns, target), batch)(seed, lengths)
+        return seeded_draw(_Trees(columns, target), rng, size, ())
 
 
 class AugmentedTree(Discrete):

@@ -8,7 +8,7 @@ from pytensor.graph.basic import Apply
 
 from bayesstruct.core.ops import InterpretedOp
 
-__all__ = ["SeededDraw", "batch_of", "seed_from"]
+__all__ = ["SeededDraw", "batch_of", "seed_from", "seeded_draw"]
 
 
 class SeededDraw(InterpretedOp):
@@ -92,3 +92,19 @@ def batch_of(size, params, ndims):
         size = pt.broadcast_shape(*shapes, arrays_are_shapes=True) if params else ()
     lengths = [pt.as_tensor_variable(d, dtype="int64") for d in tuple(size)]
     return pt.stack(lengths) if lengths else pt.constant(np.empty(0, np.int64)), len(lengths)
+
+
+def seeded_draw(distribution, rng, size, params):
+    """Return the next generator and a batch of draws, as tensors.
+
+    Parameters
+    ----------
+    distribution : object
+        As of :class:`SeededDraw`.
+    rng, size : Variable
+        Generator, and shape of the batch, which may be none: then it is that of the parameters.
+    params : sequence of TensorVariable
+    """
+    next_rng, seed = seed_from(rng)
+    lengths, batch = batch_of(size, params, distribution.ndims)
+    return next_rng, SeededDraw(distribution, batch)(seed, lengths, *params)

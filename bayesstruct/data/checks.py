@@ -5,6 +5,7 @@ the columns and the remedy. All columns are checked, so that one message reports
 """
 
 import hashlib
+import math
 
 from collections import Counter
 
@@ -282,7 +283,7 @@ def _recoded(names, values, pairs) -> list[str]:
         codes = {values[:, j].tobytes() for j in group}
         if len(codes) < 2:
             continue
-        if np.log(pairs) - _log_arrangements(renamed[:, group[0]]) < np.log(BY_CHANCE):
+        if np.log(pairs) - _log_partitions(renamed[:, group[0]]) < np.log(BY_CHANCE):
             out.append(
                 f"columns {listing([names[j] for j in group])} are the same up to the names of their "
                 "states: keep one of them"
@@ -304,6 +305,13 @@ def _log_arrangements(column: np.ndarray) -> float:
     log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, len(column) + 1)))])
     _, times = np.unique(column, return_counts=True)
     return log_factorial[len(column)] - log_factorial[times].sum()
+
+
+def _log_partitions(column: np.ndarray) -> float:
+    """Log of the number of ways to put the values of a column into its rows, but for their names: none are told apart if all differ."""
+    _, times = np.unique(column[~np.isnan(column)], return_counts=True)
+    _, alike = np.unique(times, return_counts=True)
+    return _log_arrangements(column) - sum(math.lgamma(k + 1.0) for k in alike.tolist())
 
 
 def _equal_columns(values: np.ndarray) -> list[list[int]]:

@@ -179,7 +179,7 @@ def check(idata: "xr.DataTree") -> Check:
     than five changes were to be expected in all draws, and none was seen: then it is "the same in every draw of every chain", with the largest
     of these probabilities, and that is convergence: the posterior has its mass on one graph. It is the probability of a single change, and no evidence about graphs that
     are several changes away: start chains at different graphs where these may matter. Chains that are each constant, at
-    different values, have not converged. Functions of a graph of which
+    different values, have not converged, and one constant chain cannot tell. Functions of a graph of which
     some edges changed, such as the number of edges, may be constant.
 
     Variables with more than some hundred entries are first screened by classical R-hat and by batch

@@ -7,7 +7,6 @@ import numpy as np
 from bayesstruct.core.evidence_limits import limits_of
 from bayesstruct.graphs.evidence import STRONG, check_threshold
 from bayesstruct.graphs.posteriors.refusals import naming_submodels, wrong_type
-from bayesstruct.sem.priors.records import SemNoise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +111,6 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
     if not isinstance(idata, xr.DataTree):
         raise wrong_type(idata)
     check_threshold(threshold)
-    _refuse_equations(idata)
     with naming_submodels(idata):
         limits = limits_of(idata)
     nodes = idata["constant_data"].to_dataset()["node"].values
@@ -128,13 +126,3 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
     )
     table.attrs = {"rows": limits.rows, "threshold": threshold, "measure": limits.measure}
     return table
-
-
-def _refuse_equations(idata: "xr.DataTree") -> None:
-    """Say why linear structural equations have no such limits, and where some are."""
-    if "constant_data" in idata.children and SemNoise.is_in(idata):
-        raise ValueError(
-            "the Bayes factors that a table can reach are not known for linear structural equations: those of an arc depend on the shape of "
-            "the errors, and not only on the number of rows and a correlation. If the noise is normal and has variances of its own, "
-            "bayesian_network(table) is the same model: bs.evidence_limits of its result"
-        )

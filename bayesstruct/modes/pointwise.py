@@ -269,8 +269,7 @@ def _discrete_network(posterior, draws):
 
 def _mixed_network(posterior, draws):
     coding = mixed_coding(posterior)
-    layout = MixedColumns.read(posterior.constants).layout()
-    networks = drawn_mixed(draws, layout, coding.location, coding.scale)
+    networks = drawn_mixed(draws, coding.layout, coding.location, coding.scale)
     return lambda c, d: networks(c, d).given_others
 
 

@@ -60,7 +60,7 @@ def warn_of_light_tails(known: SemTable, noise: str) -> None:
     noise : str
         Nothing is said of noise that may have light tails.
     """
-    if noise not in ("laplace", "student"):
+    if noise not in _HEAVY:
         return
     table = known.table
     plain = ~(table.missing | known.was_set).any(axis=1)

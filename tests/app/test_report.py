@@ -252,6 +252,7 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
             "exponential of the factorized conditional log-likelihood (Carvalho et al. 2011), which are no posterior",
         ),
         ("network_classifier", {"target": "y", "structure": "naive"}, "(naive Bayes)"),
+        ("network_classifier", {"target": "y"}, "equivalent sample size 10."),
         ("latent_features", {"alpha": 2.5}, "with 2.5 expected features of a row"),
         ("markov_transitions", {"stickiness": 42}, "42 more for staying"),
         ("dp_glm", {"family": "poisson"}, "prior standard deviation 0.5"),

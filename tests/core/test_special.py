@@ -60,6 +60,7 @@ def test_log_odds_of_what_the_prior_excludes(how):
 def test_vector_exp_is_the_exponential_function():
     x = np.r_[np.linspace(-708.0, 709.0, 20_001), np.random.default_rng(0).normal(size=1_000)]
     np.testing.assert_allclose(exponentials(x), np.exp(x), rtol=1e-15)
+    assert np.isnan(exponentials(np.full(9, np.nan))).all()
     np.testing.assert_array_equal(
         exponentials(np.array([0.0, -1e9, 1e9])), exponentials(np.array([0.0, -708.0, 709.0]))
     )

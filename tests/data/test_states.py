@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from bayesstruct.data import StateTable, Table, TableError, TableWarning
+from bayesstruct.data.checks import _log_partitions, equal_states
 from bayesstruct.data.orders import warn_about_opposite_orders, warn_about_order
 
 
@@ -208,6 +209,15 @@ def test_a_column_with_other_names_of_states_is_a_copy(rng):
     frame = pd.DataFrame({"a": a, "b": rng.integers(0, 3, 60), "c": np.array(["z", "x", "y"])[a]})
     with pytest.raises(TableError, match="'a' and 'c' are the same up to the names"):
         StateTable.read(frame)
+
+
+def test_columns_whose_states_all_differ_are_no_copies_of_each_other():
+    """With other names for the states all such columns are the same, whatever they say."""
+    values = np.array([[1.0, 5.0], [2.0, 7.0], [3.0, 1.0], [4.0, 2.0]])
+    assert _log_partitions(np.arange(20.0)) == pytest.approx(0.0, abs=1e-12)
+    # Five places of the missing value, and three ways to pair the other four.
+    assert _log_partitions(np.array([1, 1, 2, 2, np.nan])) == pytest.approx(np.log(15))
+    assert equal_states(["a", "b"], values) == ([], [])
 
 
 @pytest.mark.parametrize("text", ["", " ", "NA", "n/a", ".", "NULL"])

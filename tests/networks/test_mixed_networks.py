@@ -61,6 +61,15 @@ def test_families_that_do_not_fit_are_refused(kinds, words):
         bayesian_network(people(), score="mixed", kinds=kinds)
 
 
+def test_numbers_of_a_short_table_are_not_taken_for_states():
+    """Of up to 20 rows all numbers differ, in each column."""
+    table = MixedTable.read(people(12))
+    assert table.families == MixedTable.read(people()).families
+    copied = people(12).assign(salary=lambda own: own["income"])
+    with pytest.raises(TableError, match="'income' and 'salary' are exact duplicates"):
+        MixedTable.read(copied)
+
+
 def test_options_that_do_not_fit_are_refused():
     table = people()
     with pytest.raises(ValueError, match="laplace"):

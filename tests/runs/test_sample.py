@@ -531,6 +531,25 @@ def test_other_step_method_is_refused(tmp_path):
 
 
 @pytest.mark.chain
+def test_a_run_goes_on_without_statistics_that_its_step_did_not_report_at_first(
+    tmp_path, monkeypatch
+):
+    expected = sample(**walk_settings())
+    with pytest.raises(Crash):
+        sample(**walk_settings(checkpoint=tmp_path), checkpoint_every=0.0, callback=crash_at(1, 40))
+    own = Walk.step
+
+    def step(self, point):
+        point, [stats] = own(self, point)
+        return point, [{**stats, "more": 1.0}]
+
+    known = Walk.stats_dtypes_shapes
+    monkeypatch.setattr(Walk, "stats_dtypes_shapes", {**known, "more": (float, [])})
+    monkeypatch.setattr(Walk, "step", step)
+    assert_same_draws(sample(**walk_settings(checkpoint=tmp_path)), expected)
+
+
+@pytest.mark.chain
 def test_damaged_state_falls_back_to_the_older_one(discrete, tmp_path):
     model, expected = discrete
     settings = {**SETTINGS, "random_seed": 7, "model": model, "checkpoint": tmp_path}

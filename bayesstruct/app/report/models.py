@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from bayesstruct.app.report.latent_models import LATENT_MODELS
 from bayesstruct.app.report.options import Described, Options
+from bayesstruct.classifiers.kernels.scores import SAMPLE_SIZE
 
 if TYPE_CHECKING:
     from bayesstruct.app.report.parts import Result
@@ -509,7 +510,7 @@ def _network_classifier(o: Options):
         ),
     }[kind]
     prior = (
-        f"The tables of probabilities had Dirichlet priors with equivalent sample size {o.number('equivalent_sample_size', 1)}."
+        f"The tables of probabilities had Dirichlet priors with equivalent sample size {o.number('equivalent_sample_size', SAMPLE_SIZE)}."
         if bdeu
         else f"The tables of probabilities had Dirichlet priors of {o.number('pseudo_count', 0.5)} for each state."
     )

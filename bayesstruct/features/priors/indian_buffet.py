@@ -14,7 +14,7 @@ from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
 
 from bayesstruct.core.distributions import GraphRV, zeros_like_draw
-from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.draws import seeded_draw
 from bayesstruct.core.tails import poisson_quantile
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import choice, whole_number
@@ -82,11 +82,7 @@ class IndianBuffetRV(GraphRV):
     @classmethod
     def build(cls, rng, size, *params, matrix, sampler):
         """Build the graph of a draw."""
-        next_rng, seed = seed_from(rng)
-        matrices = _Matrices(matrix)
-        lengths, batch = batch_of(size, params, matrices.ndims)
-        draw = SeededDraw(matrices, batch)(seed, lengths, *params)
-        return next_rng, draw
+        return seeded_draw(_Matrices(matrix), rng, size, params)
 
 
 class IndianBuffet(Discrete):

@@ -60,7 +60,8 @@ def plot_graph(
     Width is the absolute weight, colour its sign (blue positive, orange negative), opacity the
     probability of the edge. Edges that were required are black: they were not tested. Directed graphs have arrows and are drawn in layers, parents above
     children; a pair joined in both directions (see `cpdag`) is a line without heads, or two curved arrows if the two have weights of their own. Both directions
-    of an edge of a Bayesian network, of which one at most is there, are one line without heads, as dark as the edge is probable.
+    of an edge of a Bayesian network, of which one at most is there, are one line without heads, as dark as the edge is probable, if each of them
+    is probable enough to be drawn by itself.
 
     Parameters
     ----------
@@ -312,7 +313,7 @@ def _either_way(about: dict, back: dict) -> dict:
     sums = {
         key: about[key] + back[key]
         for key in ("probability", "weight")
-        if {key} <= {*about} & {*back}
+        if key in about and key in back
     }
     undecided = bool(about.get("undecided")) and bool(back.get("undecided"))
     return sums | {"undecided": undecided, "open": True}

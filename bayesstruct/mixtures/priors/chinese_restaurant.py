@@ -13,7 +13,7 @@ from pymc.distributions.distribution import Discrete
 from pymc.logprob.abstract import _logprob
 
 from bayesstruct.core.distributions import GraphRV
-from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.draws import seeded_draw
 from bayesstruct.core.tails import poisson_quantile
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import whole_number
@@ -70,11 +70,7 @@ class ChineseRestaurantRV(GraphRV):
     @classmethod
     def build(cls, rng, size, alpha, *, objects, max_clusters):
         """Build the graph of a draw."""
-        next_rng, seed = seed_from(rng)
-        labels = _Labels(objects, max_clusters)
-        lengths, batch = batch_of(size, [alpha], labels.ndims)
-        draw = SeededDraw(labels, batch)(seed, lengths, alpha)
-        return next_rng, draw
+        return seeded_draw(_Labels(objects, max_clusters), rng, size, [alpha])
 
 
 class ChineseRestaurant(Discrete):

@@ -13,6 +13,7 @@ from bayesstruct.data.intake import Intake, read_columns
 from bayesstruct.data.remarks import far_remarks
 from bayesstruct.data.states import read_states
 from bayesstruct.networks.data.mixed_tables import MixedTable
+from bayesstruct.networks.kernels.mixed_layout import MixedLayout
 
 __all__ = ["MixedCoding"]
 
@@ -43,6 +44,11 @@ class MixedCoding:
     def of(cls, table: MixedTable) -> "MixedCoding":
         """Return how a table was read."""
         return cls(table.names, table.families, table.levels, table.location, table.scale)
+
+    @property
+    def layout(self) -> MixedLayout:
+        """Places of the parameters of each column."""
+        return MixedLayout(self.families, [*map(len, self.levels)])
 
     def read(self, data: Any, *, optional: Sequence[str] = ()) -> MixedTable:
         """Read other rows in the same units and with the same codes.

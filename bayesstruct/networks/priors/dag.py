@@ -22,7 +22,7 @@ from pymc.pytensorf import normalize_rng_param
 from pytensor.graph.basic import Apply
 from pytensor.tensor.random.utils import normalize_size_param
 
-from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.draws import seeded_draw
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.data.errors import TableError, listing
 from bayesstruct.data.names import nearest
@@ -153,9 +153,7 @@ class _GraphRV(SymbolicRandomVariable):
     def rv_op(cls, *, prior, names, size=None, rng=None):
         """Build the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
-        next_rng, seed = seed_from(rng)
-        lengths, batch = batch_of(size, (), ())
-        draw = SeededDraw(_Law(prior, cls.order), batch)(seed, lengths)
+        next_rng, draw = seeded_draw(_Law(prior, cls.order), rng, size, ())
         return cls(inputs=[rng, size], outputs=[next_rng, draw], prior=prior, names=names)(
             rng, size
         )

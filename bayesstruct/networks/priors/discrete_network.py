@@ -24,7 +24,8 @@ from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import normalize_rng_param
 from pytensor.tensor.random.utils import normalize_size_param
 
-from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.distributions import GraphRV
+from bayesstruct.core.draws import seeded_draw
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.tensors import as_float
 from bayesstruct.networks.kernels.configurations import strides
@@ -166,30 +167,17 @@ def expected_tables(counts: Iterable[np.ndarray], cells: int) -> np.ndarray:
     return np.array([np.pad(m.ravel(), (0, cells - m.size)) for m in means])
 
 
-class _TablesRV(SymbolicRandomVariable):
+class _TablesRV(GraphRV):
     """Conditional probability tables given the graph."""
 
     extended_signature = "[rng],[size],(d,d),()->[rng],(d,c)"
     draws = _Tables
-
-    def __init__(self, *args, states, cells, **kwargs):
-        self.states, self.cells = states, cells
-        super().__init__(*args, **kwargs)
+    options = ("states", "cells")
 
     @classmethod
-    def rv_op(cls, dag, sample_size, *, states, cells, size=None, rng=None):
+    def build(cls, rng, size, dag, sample_size, *, states, cells):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
-        next_rng, seed = seed_from(rng)
-        draws = cls.draws(states, cells)
-        lengths, batch = batch_of(size, (dag, sample_size), draws.ndims)
-        draw = SeededDraw(draws, batch)(seed, lengths, dag, sample_size)
-        inputs = [rng, size, dag, sample_size]
-        return cls(inputs=inputs, outputs=[next_rng, draw], states=states, cells=cells)(*inputs)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, states=self.states, cells=self.cells)
+        return seeded_draw(cls.draws(states, cells), rng, size, (dag, sample_size))
 
 
 class ProbabilityTablesRV(_TablesRV):
@@ -326,11 +314,7 @@ class DiscreteNetworkRV(SymbolicRandomVariable):
     def draw(rng, size, params, states):
         """Return inputs and outputs of the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
-        next_rng, seed = seed_from(rng)
-        rows = Rows(states, 0)
-        lengths, batch = batch_of(size, params, rows.ndims)
-        draw = SeededDraw(rows, batch)(seed, lengths, *params)
-        return [rng, size, *params], [next_rng, draw]
+        return [rng, size, *params], [*seeded_draw(Rows(states, 0), rng, size, params)]
 
     @classmethod
     def rv_op(cls, *params, states, size=None, rng=None):

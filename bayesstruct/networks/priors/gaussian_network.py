@@ -24,7 +24,8 @@ from pymc.logprob.abstract import _logprob
 from pymc.pytensorf import normalize_rng_param
 from pytensor.tensor.random.utils import normalize_size_param
 
-from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.distributions import GraphRV
+from bayesstruct.core.draws import seeded_draw
 from bayesstruct.core.entries import entries
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.tensors import as_float
@@ -42,8 +43,12 @@ __all__ = [
     "InterceptsRV",
     "NoiseVariances",
     "NoiseVariancesRV",
+    "arc_density",
     "arc_vector",
     "coefficient_matrix",
+    "draw_shape",
+    "fill_rows",
+    "variance_parameters",
 ]
 
 _LOG_2PI = np.log(2.0 * np.pi)
@@ -82,41 +87,57 @@ def coefficient_matrix(weight: "TensorVariable", d: int) -> "TensorVariable":
     return pt.concatenate([zero, weight], axis=-1)[..., pt.as_tensor_variable(place)]
 
 
-class _ParameterRV(SymbolicRandomVariable):
-    """A vector of parameters whose draw is an expression of standard draws."""
+def arc_density(
+    dag: "TensorVariable", slab: "TensorVariable", value: "TensorVariable", without: float
+) -> "TensorVariable":
+    """Log density of a vector over arcs: that of the slab for an arc, and a unit mass without.
 
-    @classmethod
-    def rv_op(cls, *params, size=None, rng=None):
-        """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
-        next_rng, draw = cls.draw(rng, size, *params)
-        return cls(inputs=[rng, size, *params], outputs=[next_rng, draw])(rng, size, *params)
+    Parameters
+    ----------
+    dag : TensorVariable
+        (..., d, d), rows are parents.
+    slab : TensorVariable
+        (..., d (d - 1)), log densities of the elements if they have an arc.
+    value : TensorVariable
+        (..., d (d - 1)).
+    without : float
+        What an element without an arc is.
+    """
+    spike = pt.switch(pt.eq(value, without), 0.0, -np.inf)
+    return pt.switch(pt.eq(arc_vector(dag), 1), slab, spike).sum(axis=-1)
+
+
+def draw_shape(size, like: "TensorVariable"):
+    """Shape of draws of a vector: that of `like`, or of a batch of as long ones."""
+    return like.shape if rv_size_is_none(size) else (*tuple(size), like.shape[-1])
 
 
 def _normal(deviation, size, rng):
     """Draw around zero, in the shape of the deviations or a larger one."""
-    shape = (*tuple(size), deviation.shape[-1]) if not rv_size_is_none(size) else deviation.shape
+    shape = draw_shape(size, deviation)
     return pt.random.normal(0.0, deviation, size=shape, rng=rng, return_next_rng=True)
 
 
-class NoiseVariancesRV(_ParameterRV):
+class NoiseVariancesRV(GraphRV):
     """Noise variances given the graph."""
 
     extended_signature = "[rng],[size],(d,d),(),()->[rng],(d)"
     _print_name = ("NoiseVariances", "\\operatorname{NoiseVariances}")
 
     @classmethod
-    def draw(cls, rng, size, dag, alpha_w, scale):
+    def build(cls, rng, size, dag, alpha_w, scale):
         """Draw from the inverse gamma distribution."""
-        shape, rate = _variance_parameters(dag, alpha_w, scale)
-        full = (*tuple(size), dag.shape[-1]) if not rv_size_is_none(size) else shape.shape
+        shape, rate = variance_parameters(dag, alpha_w, scale)
+        full = draw_shape(size, shape)
         next_rng, precision = pt.random.gamma(
             shape, scale=1.0 / rate, size=full, rng=rng, return_next_rng=True
         )
         return next_rng, 1.0 / precision
 
 
-def _variance_parameters(dag, alpha_w, scale):
+def variance_parameters(
+    dag: "TensorVariable", alpha_w: "TensorVariable", scale: "TensorVariable"
+) -> "tuple[TensorVariable, TensorVariable]":
     """Shape and rate of the inverse gamma distribution of each variance."""
     parents = dag.astype("float64").sum(axis=-2)
     shape = 0.5 * (alpha_w[..., None] - dag.shape[-1] + parents + 1.0)
@@ -161,20 +182,20 @@ class NoiseVariances(Continuous):
 @_logprob.register(NoiseVariancesRV)
 def _variance_logp(op, values, rng, size, dag, alpha_w, scale, **kwargs):
     (value,) = values
-    shape, rate = _variance_parameters(dag, alpha_w, scale)
+    shape, rate = variance_parameters(dag, alpha_w, scale)
     safe = pt.switch(pt.gt(value, 0.0), value, 1.0)
     terms = shape * pt.log(rate) - pt.gammaln(shape) - (shape + 1.0) * pt.log(safe) - rate / safe
     return pt.switch(pt.gt(value, 0.0), terms, -np.inf).sum(axis=-1)
 
 
-class ArcWeightsRV(_ParameterRV):
+class ArcWeightsRV(GraphRV):
     """Regression coefficients over arcs, zero where the graph has none."""
 
     extended_signature = "[rng],[size],(d,d),(d),()->[rng],(a)"
     _print_name = ("ArcWeights", "\\operatorname{ArcWeights}")
 
     @classmethod
-    def draw(cls, rng, size, dag, variance, scale):
+    def build(cls, rng, size, dag, variance, scale):
         """Draw from the normal distribution."""
         next_rng, draw = _normal(_weight_deviation(dag, variance, scale), size, rng)
         return next_rng, pt.switch(pt.eq(arc_vector(dag), 1), draw, 0.0)
@@ -227,18 +248,17 @@ def _weight_logp(op, values, rng, size, dag, variance, scale, **kwargs):
     (value,) = values
     deviation = _weight_deviation(dag, variance, scale)
     slab = -0.5 * (value / deviation) ** 2 - pt.log(deviation) - 0.5 * _LOG_2PI
-    spike = pt.switch(pt.eq(value, 0.0), 0.0, -np.inf)
-    return pt.switch(pt.eq(arc_vector(dag), 1), slab, spike).sum(axis=-1)
+    return arc_density(dag, slab, value, 0.0)
 
 
-class InterceptsRV(_ParameterRV):
+class InterceptsRV(GraphRV):
     """Intercepts given the noise variances."""
 
     extended_signature = "[rng],[size],(d),()->[rng],(d)"
     _print_name = ("Intercepts", "\\operatorname{Intercepts}")
 
     @classmethod
-    def draw(cls, rng, size, variance, alpha_mu):
+    def build(cls, rng, size, variance, alpha_mu):
         """Draw from the normal distribution."""
         return _normal(pt.sqrt(variance / alpha_mu[..., None]), size, rng)
 
@@ -293,16 +313,41 @@ class _Rows:
         return hash((type(self), self.shape))
 
     def __call__(self, rng, out, intercept, coefficients, variance, location, scale, setting):
-        from bayesstruct.networks.kernels.dags import topological_order
-
         noise = rng.standard_normal(out.shape) * np.sqrt(variance)
-        z = np.zeros_like(noise)
-        for i in topological_order(coefficients.T != 0):
-            z[:, i] = intercept[i] + z @ coefficients[i] + noise[:, i]
-            if not np.isnan(setting[i]):
-                z[:, i] = (setting[i] - location[i]) / scale[i]
-        out[:] = location + scale * z
-        out[:, ~np.isnan(setting)] = setting[~np.isnan(setting)]
+        fill_rows(out, noise, intercept, coefficients, location, scale, setting)
+
+
+def fill_rows(
+    out: np.ndarray,
+    noise: np.ndarray,
+    intercept: np.ndarray,
+    coefficients: np.ndarray,
+    location: np.ndarray,
+    scale: np.ndarray,
+    setting: np.ndarray,
+) -> None:
+    """Write the rows that have this noise, in the units of the table.
+
+    Parameters
+    ----------
+    out, noise : (n, d) ndarray
+        Noise is on the scale on which the table was standardised.
+    intercept : (d,) ndarray
+    coefficients : (d, d) ndarray
+        Rows are children.
+    location, scale : (d,) ndarray
+    setting : (d,) ndarray
+        Values that columns were set to, NaN where they were not.
+    """
+    from bayesstruct.networks.kernels.dags import topological_order
+
+    z = np.zeros_like(noise)
+    for i in topological_order(coefficients.T != 0):
+        z[:, i] = intercept[i] + z @ coefficients[i] + noise[:, i]
+        if not np.isnan(setting[i]):
+            z[:, i] = (setting[i] - location[i]) / scale[i]
+    out[:] = location + scale * z
+    out[:, ~np.isnan(setting)] = setting[~np.isnan(setting)]
 
 
 class GaussianNetworkRV(SymbolicRandomVariable):
@@ -315,11 +360,8 @@ class GaussianNetworkRV(SymbolicRandomVariable):
     def draw(rng, size, params):
         """Return inputs and outputs of the graph of a draw."""
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
-        next_rng, seed = seed_from(rng)
         rows = _Rows(params[1].type.shape[-1])
-        lengths, batch = batch_of(size, params, rows.ndims)
-        draw = SeededDraw(rows, batch)(seed, lengths, *params)
-        return [rng, size, *params], [next_rng, draw]
+        return [rng, size, *params], [*seeded_draw(rows, rng, size, params)]
 
     @classmethod
     def rv_op(cls, *params, size=None, rng=None):

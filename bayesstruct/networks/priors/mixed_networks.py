@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc.distributions.distribution import Continuous, SymbolicRandomVariable
+from pymc.distributions.distribution import Continuous
 from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
 from pytensor.gradient import grad_undefined
 from pytensor.graph.basic import Apply
-from pytensor.tensor.random.utils import normalize_size_param
 
-from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.distributions import GraphRV
+from bayesstruct.core.draws import seeded_draw
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.core.recognition import claim
@@ -137,29 +136,16 @@ class MixedRowTerms(_Densities):
         return np.where(free, terms, 0.0).sum(axis=1).reshape(value.shape[:-1])
 
 
-class _MixedRV(SymbolicRandomVariable):
+class _MixedRV(GraphRV):
     """Base of the random variables: a draw by a Python function that knows the layout."""
 
     draws: "type[_ParameterDraws] | type[_RowDraws]"
-
-    def __init__(self, *args, layout, **kwargs):
-        self.layout = layout
-        super().__init__(*args, **kwargs)
+    options = ("layout",)
 
     @classmethod
-    def rv_op(cls, *params, layout, size=None, rng=None):
+    def build(cls, rng, size, *params, layout):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
-        next_rng, seed = seed_from(rng)
-        draws = cls.draws(layout)
-        lengths, batch = batch_of(size, params, draws.ndims)
-        draw = SeededDraw(draws, batch)(seed, lengths, *params)
-        inputs = [rng, size, *params]
-        return cls(inputs=inputs, outputs=[next_rng, draw], layout=layout)(*inputs)
-
-    def rebuild_rv(self, *params, **kwargs):
-        """Build the graph of a draw of another size."""
-        return type(self).rv_op(*params, **kwargs, layout=self.layout)
+        return seeded_draw(cls.draws(layout), rng, size, params)
 
 
 class MixedParametersRV(_MixedRV):

@@ -12,7 +12,6 @@ from bayesstruct.core.evidence_limits import (
 )
 from bayesstruct.core.tables.observed import observed_table
 from bayesstruct.graphs.posteriors.reading import read_dags
-from bayesstruct.networks.kernels.mixed_layout import MixedLayout
 from bayesstruct.networks.priors.records import SCORES, NetworkScore, NetworkStates, SetMask
 from bayesstruct.networks.reading.effects import is_network
 from bayesstruct.networks.reading.mixed import mixed_coding
@@ -94,7 +93,7 @@ def _either(posterior, source, target, there, back):
 
 def _of_both(idata, posterior, recorded, source, target):
     coding = mixed_coding(posterior)
-    layout = MixedLayout(coding.families, [*map(len, coding.levels)])
+    layout = coding.layout
     table, _ = observed_table(idata)
     x = (table - coding.location) / coding.scale
     free = SetMask.free(posterior.constants, table.shape)

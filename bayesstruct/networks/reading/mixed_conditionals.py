@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DrawnMixed", "drawn_mixed"]
 
+_POINTS = 33  # of grids of which moments are taken
+
 
 class DrawnMixed:
     """A network with columns of several kinds: one draw of its parameters.
@@ -98,9 +100,6 @@ class DrawnMixed:
         logs = self.state_logs(x, free, i)[1]
         drawn = (logs + rng.gumbel(size=logs.shape)).argmax(axis=0)
         return logs[x[:, i].astype(int), np.arange(len(x))], drawn
-
-
-_POINTS = 33  # of grids of which moments are taken
 
 
 def drawn_mixed(

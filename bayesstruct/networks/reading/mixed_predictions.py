@@ -135,7 +135,7 @@ class MixedRows:
 
         blocks = [self._completions(*own) for own in zip(z, missing, strict=True)]
         begin = np.cumsum([0, *map(len, blocks)])
-        rows, free, found = np.concatenate(blocks), self._free, {}
+        rows, free = np.concatenate(blocks), self._free
         shares: dict = {(r, j): [] for r, j in np.argwhere(missing).tolist()}
         for vector in self.vectors:
             logs = column_terms(self.layout, rows, vector)[:, free].sum(axis=1)
@@ -148,8 +148,7 @@ class MixedRows:
                 for a, j in enumerate(columns):
                     others = tuple(b for b in range(len(columns)) if b != a)
                     shares[r, j].append(p.sum(axis=others))
-        found |= {place: np.array(own) for place, own in shares.items()}
-        return found
+        return {place: np.array(own) for place, own in shares.items()}
 
     def _completions(self, row, missing):
         columns = np.flatnonzero(missing)
@@ -238,8 +237,7 @@ def mixed_rows(idata: "xr.DataTree", setting: dict | None = None) -> MixedRows:
     }
     dags, vectors = (flat_draws(posterior, name) for name in ("dag", "parameter"))
     keep = spread_positions(len(dags), _DRAWS)
-    layout = MixedLayout(coding.families, [*map(len, coding.levels)])
-    return MixedRows(coding, layout, dags[keep], vectors[keep], known)
+    return MixedRows(coding, coding.layout, dags[keep], vectors[keep], known)
 
 
 register_prediction(

@@ -14,7 +14,6 @@ from bayesstruct.core.tables.predictability import (
 )
 from bayesstruct.graphs.groups import chosen_draws
 from bayesstruct.graphs.posteriors.reading import read_dags
-from bayesstruct.networks.kernels.mixed_layout import MixedLayout
 from bayesstruct.networks.priors.records import NetworkStates, SetMask
 from bayesstruct.networks.reading.conditionals import drawn_networks
 from bayesstruct.networks.reading.effects import is_gaussian, is_network
@@ -77,7 +76,7 @@ def _notes(free):
 def _of_both(idata, posterior, chosen):
     """Numbers and states: both are averages over the rows of the table."""
     coding = mixed_coding(posterior)
-    layout = MixedLayout(coding.families, [*map(len, coding.levels)])
+    layout = coding.layout
     x, missing = observed_table(idata)
     free = SetMask.free(posterior.constants, x.shape)
     completed = completed_tables(x, missing, posterior.draws)

@@ -22,7 +22,12 @@ from pymc.logprob.abstract import _logprob
 
 from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.tensors import as_float
-from bayesstruct.networks.priors.gaussian_network import arc_vector
+from bayesstruct.networks.priors.gaussian_network import (
+    arc_density,
+    arc_vector,
+    draw_shape,
+    variance_parameters,
+)
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorLike, TensorVariable
@@ -43,23 +48,12 @@ __all__ = [
 _LOG_2PI = np.log(2.0 * np.pi)
 
 
-def _size(size, like, *trailing):
-    """Shape of a draw: the batch, and the shape of an element."""
-    return like.shape if rv_size_is_none(size) else (*tuple(size), *trailing)
-
-
 def _scale_logp(value, shape, rate):
     """Log density of s where s^2 has an inverse gamma distribution."""
     safe = pt.switch(pt.gt(value, 0.0), value, 1.0)
     terms = shape * pt.log(rate) - pt.gammaln(shape) - (2.0 * shape + 1.0) * pt.log(safe)
     terms = terms + np.log(2.0) - rate / safe**2
     return pt.switch(pt.gt(value, 0.0), terms, -np.inf)
-
-
-def _shape_and_rate(dag, alpha_w, t):
-    parents = dag.astype("float64").sum(axis=-2)
-    shape = 0.5 * (alpha_w[..., None] - dag.shape[-1] + parents + 1.0)
-    return shape, 0.5 * t[..., None]
 
 
 class NoiseScalesRV(GraphRV):
@@ -71,8 +65,8 @@ class NoiseScalesRV(GraphRV):
     @classmethod
     def build(cls, rng, size, dag, alpha_w, t):
         """Draw precisions from gamma distributions."""
-        shape, rate = _shape_and_rate(dag, alpha_w, t)
-        full = _size(size, shape, dag.shape[-1])
+        shape, rate = variance_parameters(dag, alpha_w, t)
+        full = draw_shape(size, shape)
         rng, precision = pt.random.gamma(
             shape, scale=1.0 / rate, size=full, rng=rng, return_next_rng=True
         )
@@ -115,7 +109,7 @@ class NoiseScales(Continuous):
 @_logprob.register(NoiseScalesRV)
 def _scales_logp(op, values, rng, size, dag, alpha_w, t, **kwargs):
     (value,) = values
-    return _scale_logp(value, *_shape_and_rate(dag, alpha_w, t)).sum(axis=-1)
+    return _scale_logp(value, *variance_parameters(dag, alpha_w, t)).sum(axis=-1)
 
 
 class CommonNoiseScaleRV(GraphRV):
@@ -173,7 +167,7 @@ class LocalScalesRV(GraphRV):
     def build(cls, rng, size, dag):
         """Draw from the half-Cauchy distribution."""
         arc = arc_vector(dag)
-        full = _size(size, arc, arc.shape[-1])
+        full = draw_shape(size, arc)
         rng, draw = pt.random.halfcauchy(0.0, 1.0, size=full, rng=rng, return_next_rng=True)
         return rng, pt.switch(pt.eq(arc, 1), draw, 1.0)
 
@@ -209,8 +203,7 @@ class LocalScales(Continuous):
 def _local_logp(op, values, rng, size, dag, **kwargs):
     (value,) = values
     slab = pt.switch(pt.gt(value, 0.0), np.log(2.0 / np.pi) - pt.log1p(value**2), -np.inf)
-    spike = pt.switch(pt.eq(value, 1.0), 0.0, -np.inf)
-    return pt.switch(pt.eq(arc_vector(dag), 1), slab, spike).sum(axis=-1)
+    return arc_density(dag, slab, value, 1.0)
 
 
 class ArcSlabsRV(GraphRV):
@@ -224,7 +217,7 @@ class ArcSlabsRV(GraphRV):
     def build(cls, rng, size, dag, scale, *, slab):
         """Draw from the slab."""
         draws = {"normal": pt.random.normal, "laplace": pt.random.laplace}
-        full = _size(size, scale + arc_vector(dag), scale.shape[-1])
+        full = draw_shape(size, scale + arc_vector(dag))
         rng, draw = draws[slab](0.0, scale, size=full, rng=rng, return_next_rng=True)
         return rng, pt.switch(pt.eq(arc_vector(dag), 1), draw, 0.0)
 
@@ -276,8 +269,7 @@ def _slab_logp(op, values, rng, size, dag, scale, **kwargs):
         inside = -0.5 * ratio**2 - pt.log(scale) - 0.5 * _LOG_2PI
     else:
         inside = -pt.abs(ratio) - pt.log(2.0 * scale)
-    spike = pt.switch(pt.eq(value, 0.0), 0.0, -np.inf)
-    return pt.switch(pt.eq(arc_vector(dag), 1), inside, spike).sum(axis=-1)
+    return arc_density(dag, inside, value, 0.0)
 
 
 class NoiseDegreesRV(GraphRV):

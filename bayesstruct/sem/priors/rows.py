@@ -10,12 +10,12 @@ from pymc.logprob.abstract import _logprob
 from pytensor.tensor.random.basic import DirichletRV
 
 from bayesstruct.core.distributions import GraphRV
-from bayesstruct.core.draws import SeededDraw, batch_of, seed_from
+from bayesstruct.core.draws import seeded_draw
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.recognition import claim, is_op
 from bayesstruct.core.tensors import as_float, random_ancestors
 from bayesstruct.networks.priors.dag import DAGRV
-from bayesstruct.networks.priors.gaussian_network import InterceptsRV, network_params
+from bayesstruct.networks.priors.gaussian_network import InterceptsRV, fill_rows, network_params
 from bayesstruct.sem.priors.noise import NoiseLaw
 
 if TYPE_CHECKING:
@@ -61,16 +61,8 @@ class _Rows:
     def __call__(
         self, rng, out, intercept, coefficients, noise_scale, shape, location, scale, setting
     ):
-        from bayesstruct.networks.kernels.dags import topological_order
-
         noise = noise_scale * self.law.draw(rng, shape, len(out))
-        z = np.zeros_like(noise)
-        for i in topological_order(coefficients.T != 0):
-            z[:, i] = intercept[i] + z @ coefficients[i] + noise[:, i]
-            if not np.isnan(setting[i]):
-                z[:, i] = (setting[i] - location[i]) / scale[i]
-        out[:] = location + scale * z
-        out[:, ~np.isnan(setting)] = setting[~np.isnan(setting)]
+        fill_rows(out, noise, intercept, coefficients, location, scale, setting)
 
 
 class LinearSemRV(GraphRV):
@@ -83,10 +75,7 @@ class LinearSemRV(GraphRV):
     @classmethod
     def build(cls, rng, size, *params, law):
         """Draw each variable after its parents."""
-        rng, seed = seed_from(rng)
-        rows = _Rows(params[1].type.shape[-1], law)
-        lengths, batch = batch_of(size, params, rows.ndims)
-        return rng, SeededDraw(rows, batch)(seed, lengths, *params)
+        return seeded_draw(_Rows(params[1].type.shape[-1], law), rng, size, params)
 
 
 class LinearSem(Continuous):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.core.evidence_limits import refuse_limits
 from bayesstruct.core.readers import register_figure, register_summary, variables
 from bayesstruct.core.tables.codings import ColumnUnits
 from bayesstruct.core.tables.observed import completed_tables, observed_table
@@ -28,9 +29,9 @@ __all__ = ["noise_check", "noise_notes", "noise_sentence"]
 
 ALPHA = 0.01
 _DRAWS = 200  # posterior draws whose residuals are used
-_REPLICATES = 2000  # tables of noise in all, and fewer, but not below
-_FEWEST = 500  # of large tables
-_BUDGET = 1e7  # values in all tables of noise
+_REPLICATES = 2000  # tables of noise that are drawn in all,
+_BUDGET = 1e7  # fewer where they would have more values than this in all,
+_FEWEST = 500  # and at least so many
 _LEAST_USED = 500  # rows of a table, even if it has many columns
 _SEED = 1990  # a check is the same each time
 _INTERVAL = (0.025, 0.975)  # of the shape of noise
@@ -323,3 +324,9 @@ register_summary(
     before="Bayesian networks",
 )
 register_figure(plot_graph, _KIND)
+refuse_limits(
+    _KIND,
+    _is_sem,
+    "those of an arc depend on the shape of the errors, and not only on the number of rows and a correlation. If the noise is normal and "
+    "has variances of its own, bayesian_network(table) is the same model: bs.evidence_limits of its result",
+)

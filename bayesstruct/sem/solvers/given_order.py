@@ -24,6 +24,7 @@ from bayesstruct.data.arguments import choice, number, positive_by_column, whole
 from bayesstruct.data.errors import TableError, column_list, listing
 from bayesstruct.networks.solvers.known_order import order_positions
 from bayesstruct.precision.solvers.second_moments import second_moments
+from bayesstruct.sem.solvers.weighted_graph import WeightedGraph
 
 if TYPE_CHECKING:
     import networkx
@@ -37,7 +38,7 @@ _PRIORS = ("flat", "normal", "laplace")
 
 
 @dataclass(frozen=True, eq=False)
-class LinearSEMSolution(Solution):
+class LinearSEMSolution(WeightedGraph, Solution):
     """A `Solution` whose estimate is the coefficients and noise variances of linear structural equations.
 
     Attributes
@@ -53,25 +54,6 @@ class LinearSEMSolution(Solution):
     names: tuple[str, ...]
     weights: np.ndarray
     noise_variances: np.ndarray
-
-    @property
-    def graph(self) -> "networkx.DiGraph":
-        """The arcs whose coefficients are not zero, as a ``networkx.DiGraph`` with their ``weight``."""
-        import networkx as nx
-
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self.names)
-        for child, parent in np.argwhere(self.weights).tolist():
-            weight = float(self.weights[child, parent])
-            graph.add_edge(self.names[parent], self.names[child], weight=weight)
-        return graph
-
-    @property
-    def coefficients(self) -> "pd.DataFrame":
-        """The coefficients with names, row the child, column the parent."""
-        import pandas as pd
-
-        return pd.DataFrame(self.weights, index=list(self.names), columns=list(self.names))
 
 
 def linear_sem(

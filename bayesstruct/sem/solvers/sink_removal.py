@@ -20,9 +20,9 @@ from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.precision.solvers.clime import clime, clime_penalty, least_norm_columns
 from bayesstruct.precision.solvers.second_moments import SecondMoments, second_moments
 from bayesstruct.sem.solvers.thresholds import kept_by_criterion
+from bayesstruct.sem.solvers.weighted_graph import WeightedGraph
 
 if TYPE_CHECKING:
-    import networkx
     import pandas as pd
 
     from numpy.typing import ArrayLike
@@ -35,7 +35,7 @@ _ROWS = ("all", "support")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SinkRemovalSolution:
+class SinkRemovalSolution(WeightedGraph):
     """A directed acyclic graph with its regressions, found by `sink_removal`.
 
     Attributes
@@ -75,25 +75,6 @@ class SinkRemovalSolution:
     def adjacency(self) -> np.ndarray:
         """The graph as a (p, p) matrix of 0 and 1; rows are parents."""
         return (self.weights != 0).T.astype(np.int8)
-
-    @property
-    def graph(self) -> "networkx.DiGraph":
-        """The graph as a ``networkx.DiGraph`` over the names, with the ``weight`` of each arc."""
-        import networkx as nx
-
-        graph = nx.DiGraph()
-        graph.add_nodes_from(self.names)
-        for child, parent in np.argwhere(self.weights).tolist():
-            weight = float(self.weights[child, parent])
-            graph.add_edge(self.names[parent], self.names[child], weight=weight)
-        return graph
-
-    @property
-    def coefficients(self) -> "pd.DataFrame":
-        """The coefficients with names, row the child, column the parent."""
-        import pandas as pd
-
-        return pd.DataFrame(self.weights, index=list(self.names), columns=list(self.names))
 
 
 def sink_removal(
