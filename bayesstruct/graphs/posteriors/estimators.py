@@ -1,6 +1,7 @@
 """How probabilities of edges and arcs are estimated from draws, and Bayes factors from these."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -81,6 +82,10 @@ class ControlVariate(Frequency):
 
     def ess(self) -> np.ndarray:
         """Effective sample size of the numbers that the step reported; NaN for the hardly visited of very many edges."""
+        return self._ess
+
+    @cached_property
+    def _ess(self) -> np.ndarray:
         looked = looked_at(self.posterior.frequency)
         ess = np.full(self.posterior.n_lines, np.nan)
         ess[looked] = series_ess(self.inclusion[..., looked])
