@@ -60,8 +60,8 @@ def plot_graph(
     Width is the absolute weight, colour its sign (blue positive, orange negative), opacity the
     probability of the edge. Edges that were required are black: they were not tested. Directed graphs have arrows and are drawn in layers, parents above
     children; a pair joined in both directions (see `cpdag`) is a line without heads, or two curved arrows if the two have weights of their own. Both directions
-    of an edge of a Bayesian network, of which one at most is there, are one line without heads, as dark as the edge is probable, if each of them
-    is probable enough to be drawn by itself.
+    of an edge of a Bayesian network, of which one at most is there, are one line without heads, as dark as the edge is probable, if both of them
+    are probable enough to be drawn, or neither is while the edge is.
 
     Parameters
     ----------
@@ -171,6 +171,8 @@ def _shown(idata_or_graph, min_probability: float, threshold: float | None) -> "
         kind = evidence_of(posterior.bayes_factors()[0], threshold)
         undecided = ~np.isin(kind, (INCLUDED, FIXED))
         chosen = chosen | (kind == INCLUDED)
+    if isinstance(posterior, DagPosterior):
+        chosen = chosen | _joined(posterior, chosen, min_probability)
     graph = posterior.graph(chosen)
     required = posterior.fixed & (posterior.prior == 1)
     source, target = posterior.ends()
@@ -181,6 +183,13 @@ def _shown(idata_or_graph, min_probability: float, threshold: float | None) -> "
     graph.graph["forbidden"] = int((posterior.fixed & (posterior.prior == 0)).sum())
     graph.graph["acyclic"] = isinstance(posterior, DagPosterior)
     return graph
+
+
+def _joined(posterior: DagPosterior, chosen: np.ndarray, least: float) -> np.ndarray:
+    """Both arcs of pairs that are joined with this probability, while neither direction is chosen."""
+    own, taken = posterior.matrix(posterior.probability), posterior.matrix(chosen)
+    joined = (own + own.T >= least) & ~((taken != 0) | (taken.T != 0))
+    return joined[posterior.source, posterior.target]
 
 
 def _positions(graph: "nx.Graph", layout, pos) -> Positions:

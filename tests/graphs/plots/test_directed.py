@@ -197,6 +197,17 @@ def test_an_edge_of_undecided_direction_is_one_dark_line_without_head():
     assert not any("head" in text.get_text() for text in one_way.get_legend().get_texts())
 
 
+def test_an_edge_is_drawn_whose_directions_are_both_less_probable_than_the_least():
+    graphs = np.zeros((1, 100, 3, 3), bool)
+    graphs[:, :45, 0, 1] = graphs[:, 45:90, 1, 0] = True
+    graphs[:, :30, 1, 2] = True
+    posterior = dag_posterior(graphs)
+    (line,) = arrows(plot_graph(posterior))
+    assert type(line.get_arrowstyle()).__name__ == "Curve"
+    assert len(arrows(plot_graph(posterior, min_probability=0.2))) == 2
+    assert not arrows(plot_graph(posterior, min_probability=0.95))
+
+
 @pytest.mark.parametrize("p", [1, 2, 30])
 def test_graphs_of_any_size_and_given_axes(p):
     _, ax = plt.subplots()
