@@ -62,6 +62,12 @@ def test_normal_noise_is_refused_with_the_noises_there_are():
         bs.models.lingam(table("laplace"), noise="gaussian")
 
 
+def test_a_probability_of_arcs_names_the_prior_of_graphs():
+    """The option ``prior`` is that of weights here."""
+    with pytest.raises(ValueError, match="`edge_probability` goes with graph_prior='edge'"):
+        bs.models.lingam(np.eye(3), edge_probability=0.2)
+
+
 @pytest.mark.chain
 @pytest.mark.filterwarnings("ignore")
 def test_directions_are_told_by_laplace_noise_and_not_by_normal_noise():
