@@ -252,6 +252,7 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
             "exponential of the factorized conditional log-likelihood (Carvalho et al. 2011), which are no posterior",
         ),
         ("network_classifier", {"target": "y", "structure": "naive"}, "(naive Bayes)"),
+        ("network_classifier", {"target": "y"}, "with equivalent sample size 10."),
         ("latent_features", {"alpha": 2.5}, "with 2.5 expected features of a row"),
         ("markov_transitions", {"stickiness": 42}, "42 more for staying"),
         ("dp_glm", {"family": "poisson"}, "prior standard deviation 0.5"),
@@ -318,6 +319,8 @@ def test_nothing_is_missing_on_the_diagonal_of_pairs():
     for options, how in (({}, "inside the model"), ({"prior": "pseudo_likelihood"}, "ten times")):
         job = job_of("gaussian_graphical", square, model_options=options)
         assert how in missing_values(undiagnosed(job, None))
+    classes = job_of("network_classifier", square, model_options={"target": "a"})
+    assert missing_values(undiagnosed(classes, None)).endswith("whose rows were left out")
 
 
 def test_the_command_repeats_the_options():

@@ -490,6 +490,8 @@ def _sem_sentences(o: Options, variances: str, told: str) -> list[str]:
 
 
 def _network_classifier(o: Options):
+    from bayesstruct.classifiers.kernels.scores import SAMPLE_SIZE
+
     kind, given = o.get("structure"), o.get("target")
     target = "the class" if given is None else f"{given!r}"
     score = o.get("score") or ("bdeu" if kind == "tan" else "fcll")
@@ -509,7 +511,7 @@ def _network_classifier(o: Options):
         ),
     }[kind]
     prior = (
-        f"The tables of probabilities had Dirichlet priors with equivalent sample size {o.number('equivalent_sample_size', 1)}."
+        f"The tables of probabilities had Dirichlet priors with equivalent sample size {o.number('equivalent_sample_size', SAMPLE_SIZE)}."
         if bdeu
         else f"The tables of probabilities had Dirichlet priors of {o.number('pseudo_count', 0.5)} for each state."
     )
