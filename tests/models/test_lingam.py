@@ -27,7 +27,12 @@ def sampled(data, noise):
 
 
 def test_normal_columns_are_said_when_the_model_is_built():
-    with pytest.warns(bs.data.TableWarning, match=r"columns 'a', 'b', 'c' and 'd' cannot be told"):
+    said = r"columns 'a', 'b', 'c' and 'd' cannot be told"
+    with pytest.warns(bs.data.TableWarning, match=said + ".*and the posterior has both"):
+        bs.models.lingam(table("gaussian"))
+    with pytest.warns(
+        bs.data.TableWarning, match=said + ".*noise='laplace' may be sure of a wrong"
+    ):
         bs.models.lingam(table("gaussian"), noise="laplace")
     bs.models.lingam(table("laplace"), noise="laplace")  # without a warning
     bs.models.lingam(table("gaussian")[:4])  # too few rows to tell
