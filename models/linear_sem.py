@@ -173,6 +173,10 @@ def linear_sem(
     choice("variances", variances, VARIANCES)
     choice("prior", prior, PRIORS)
     choice("graph_prior", graph_prior, ("uniform", "edge", "fair"))
+    if edge_probability is not None and graph_prior != "edge":  # here `prior` is that of weights
+        raise ValueError(
+            f"`edge_probability` goes with graph_prior='edge', not with {graph_prior!r}"
+        )
     size = number("equivalent_sample_size", equivalent_sample_size, above=0.0)
     width = optional_number("scale", scale, above=0.0)
     data, interventions = repeated_rows(row_counts, data, interventions)

@@ -80,7 +80,7 @@ def lingam(
     -----
     TableWarning
         If the noise of two columns or more seems normal: the direction of an edge between such columns is not
-        identified, and the posterior has both directions.
+        identified. The posterior under a mixture has both directions; that under other noise may be sure of a wrong one.
 
     Notes
     -----
@@ -121,11 +121,11 @@ def lingam(
         missing_codes=missing_codes,
         row_counts=row_counts,
     )
-    _warn_about_normal(model)
+    _warn_about_normal(model, noise)
     return model
 
 
-def _warn_about_normal(model):
+def _warn_about_normal(model, noise):
     """Say which columns seem to have normal noise, by the residuals of DirectLiNGAM."""
     from bayesstruct.sem.solvers.direct_lingam import normal_columns
 
@@ -135,7 +135,10 @@ def _warn_about_normal(model):
         x = x[(np.asarray(model["cell_missing"].data) == 0).all(axis=1)]
     normal = normal_columns(dag.names, x, dag.prior)
     if len(normal) > 1:
+        found = "the posterior has both"
+        if noise != "mixture":
+            found = f"noise={noise!r} may be sure of a wrong one, where noise='mixture' has both"
         warn(
             f"the noise of {column_list(normal)} cannot be told from normal noise: edges between these columns have no "
-            "identified direction, and the posterior has both; tiers, required arcs or interventions would tell them"
+            f"identified direction, and {found}; tiers, required arcs or interventions would tell them"
         )

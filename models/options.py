@@ -300,7 +300,7 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         Option("target", "text", "Column of the class, which the others predict.", required=True),
         _choice("structure", "A tree joins the features, none does, or hill climbing.", "tan", "tan", "naive", "ghc2"),
         _choice("score", "Of structures; bdeu for tan, fcll for ghc2.", None, "bdeu", "fcll", "log_likelihood", "mdl", "acll"),
-        _positive("equivalent_sample_size", "Rows that the prior is worth (tan by bdeu), 1 by default."),
+        _positive("equivalent_sample_size", "Rows that the prior is worth (tan by bdeu), 10 by default."),
         _positive("pseudo_count", "Otherwise the prior weight of each cell, 0.5 by default."),
         _ROW_COUNTS,
     ),

@@ -137,10 +137,13 @@ def _check_target(data, target):
             f"the target {name!r} {problem.what}: a classifier predicts one of a few classes; {problem.remedy}"
         )
     seen = np.unique(column.codes[column.codes >= 0])
-    if len(seen) < 2:
-        only = f" ({column.levels[seen[0]]!r})" if len(seen) else ""
+    if not len(seen):
         raise TableError(
-            f"the target {name!r} has one class{only} in all rows, so that there is nothing to predict: add rows of "
+            f"the target {name!r} has no class in any row: fill in the classes that are known"
+        )
+    if len(seen) < 2:
+        raise TableError(
+            f"the target {name!r} has one class ({column.levels[seen[0]]!r}) in all rows, so that there is nothing to predict: add rows of "
             "other classes, or choose another target"
         )
     return name

@@ -83,8 +83,9 @@ class AveragedTAN:
         features = codes[:, table.features]
         if (features < 0).any():
             at = int(np.argmax((features < 0).any(axis=1)))
+            lost = coding.names[table.features[int(np.argmax(features[at] < 0))]]
             raise TableError(
-                f"row {labels[at]!r} lacks a feature: fill it in, or sample bs.models.network_classifier, of which "
+                f"row {labels[at]!r} lacks the feature {lost!r}: fill it in, or sample bs.models.network_classifier, of which "
                 "bs.class_probabilities sums missing features out"
             )
         logs = np.array([self._log_joint(row) for row in features])

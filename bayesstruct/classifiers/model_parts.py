@@ -8,11 +8,10 @@ import pymc as pm
 from bayesstruct.classifiers.data import ClassifierTable
 from bayesstruct.classifiers.kernels.scores import ClassifierScore
 from bayesstruct.classifiers.ops import arc_sum
-from bayesstruct.classifiers.reading.records import ClassifierTarget
 from bayesstruct.core.tables.codings import record_levels
 from bayesstruct.graphs.records import Acyclic, ArcEnds, ArcPrior, GraphsByScore
 from bayesstruct.networks.kernels.scores.discrete import BDe
-from bayesstruct.networks.priors.records import NetworkStates
+from bayesstruct.networks.priors.records import ClassifierTarget, NetworkStates
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable

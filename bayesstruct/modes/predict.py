@@ -43,8 +43,8 @@ def predict(
     ----------
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.gaussian_graphical`, ``ising``, ``pairwise_mrf``,
-        ``bayesian_network``, ``latent_features``, ``hidden_causes``, ``dp_glm`` or a neighbourhood model (one empty
-        value in a row); its model is not needed.
+        ``bayesian_network``, ``linear_sem``, ``lingam``, ``network_classifier``, ``latent_features``, ``hidden_causes``,
+        ``dp_glm`` or a neighbourhood model (one empty value in a row); its model is not needed.
     table : DataFrame or array_like
         (n, p) rows in the units, or with the states, of the table of the model, which may be new; missing where
         a value is to be predicted, or where it is one of the model's `missing_codes`. Columns that have names are found by name, others by position.

@@ -31,7 +31,8 @@ def predictability(
     ----------
     idata : xarray.DataTree
         Result of a Gaussian graphical model (of graphs alone: :func:`bayesstruct.precision_draws`), of
-        :func:`bayesstruct.models.ising`, ``pairwise_mrf``, ``bayesian_network`` or a neighbourhood model.
+        :func:`bayesstruct.models.ising`, ``pairwise_mrf``, ``bayesian_network``, ``linear_sem``, ``lingam``,
+        ``network_classifier`` or a neighbourhood model.
     ci_prob : float, optional
         Probability of the highest-density intervals, ArviZ's ``rcParams["stats.ci_prob"]`` by default.
     draws : int

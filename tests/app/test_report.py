@@ -319,6 +319,8 @@ def test_nothing_is_missing_on_the_diagonal_of_pairs():
     for options, how in (({}, "inside the model"), ({"prior": "pseudo_likelihood"}, "ten times")):
         job = job_of("gaussian_graphical", square, model_options=options)
         assert how in missing_values(undiagnosed(job, None))
+    classes = job_of("network_classifier", square, model_options={"target": "a"})
+    assert missing_values(undiagnosed(classes, None)).endswith("whose rows were left out")
 
 
 def test_the_command_repeats_the_options():

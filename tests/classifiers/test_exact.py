@@ -84,7 +84,7 @@ def test_probabilities_of_classes_are_ratios_of_marginal_likelihoods():
 def test_missing_features_are_refused():
     rows = frame(1, 3).astype(object)
     rows.iloc[1, 0] = None
-    with pytest.raises(bs.TableError, match="row 1 lacks a feature: fill it in, or sample"):
+    with pytest.raises(bs.TableError, match="row 1 lacks the feature 'a': fill it in, or sample"):
         averaged_tan(frame(), "class").probabilities(rows)
 
 

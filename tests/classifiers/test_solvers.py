@@ -185,6 +185,10 @@ BAD = [
         r"the target 'class' has one class \('yes'\)",
     ),
     (
+        lambda: network_classifier(spoilt(**{"class": np.nan}), "class"),
+        "the target 'class' has no class in any row: fill in",
+    ),
+    (
         lambda: network_classifier(spoilt(**{"class": np.linspace(0, 1, 120)}), "class"),
         "the target 'class' holds numbers that are not whole.*a classifier predicts one of a few",
     ),

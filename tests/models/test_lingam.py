@@ -27,7 +27,12 @@ def sampled(data, noise):
 
 
 def test_normal_columns_are_said_when_the_model_is_built():
-    with pytest.warns(bs.data.TableWarning, match=r"columns 'a', 'b', 'c' and 'd' cannot be told"):
+    said = r"columns 'a', 'b', 'c' and 'd' cannot be told"
+    with pytest.warns(bs.data.TableWarning, match=said + ".*and the posterior has both"):
+        bs.models.lingam(table("gaussian"))
+    with pytest.warns(
+        bs.data.TableWarning, match=said + ".*noise='laplace' may be sure of a wrong"
+    ):
         bs.models.lingam(table("gaussian"), noise="laplace")
     bs.models.lingam(table("laplace"), noise="laplace")  # without a warning
     bs.models.lingam(table("gaussian")[:4])  # too few rows to tell
@@ -60,6 +65,12 @@ def test_columns_with_light_tails_are_said_when_the_model_is_built():
 def test_normal_noise_is_refused_with_the_noises_there_are():
     with pytest.raises(ValueError, match="`noise` must be one of 'mixture', 'laplace', 'student'"):
         bs.models.lingam(table("laplace"), noise="gaussian")
+
+
+def test_a_probability_of_arcs_names_the_prior_of_graphs():
+    """The option ``prior`` is that of weights here."""
+    with pytest.raises(ValueError, match="`edge_probability` goes with graph_prior='edge'"):
+        bs.models.lingam(np.eye(3), edge_probability=0.2)
 
 
 @pytest.mark.chain

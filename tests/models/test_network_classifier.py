@@ -101,6 +101,15 @@ def test_measures_of_rows_whose_class_is_known(tan):
 
 
 @pytest.mark.chain
+def test_a_classifier_has_no_effects(tan):
+    """Its arcs from the class are given: the effect of a feature on the class would be zero in every draw."""
+    with pytest.raises(ValueError, match="arcs of a classifier are no effects"):
+        bs.do(tan, {"a": 1})
+    with pytest.raises(ValueError, match="arcs of a classifier are no effects"):
+        bs.predict(tan, frame(1, 5).drop(columns="a"), setting={"a": 1})
+
+
+@pytest.mark.chain
 def test_bad_rows_are_refused_by_column_and_state(tan):
     with pytest.raises(bs.TableError, match=r"[Cc]olumn 'b' has the state 9, which the model"):
         bs.class_probabilities(tan, frame().assign(b=9))

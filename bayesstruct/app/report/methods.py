@@ -127,6 +127,8 @@ def _treated(result: "Result") -> str:
         return "which were not observed and are predicted"
     if model == "elimination_by_aspects":
         return "which were not compared"
+    if model == "network_classifier":
+        return "whose rows were left out"
     if model in ("sparse_factor_analysis", "infinite_ica", "hidden_causes", "markov_transitions"):
         return "summed out in the likelihood"
     if model_options(result.job.options).get("prior") == "pseudo_likelihood":

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.classifiers.data import read_features
-from bayesstruct.classifiers.reading.records import ClassifierTarget
 from bayesstruct.classifiers.solvers.classifier import refuse_many
 from bayesstruct.core.evidence_limits import refuse_limits
 from bayesstruct.core.readers import register_figure, register_summary
@@ -16,6 +15,7 @@ from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.posteriors.reading import read_dags
 from bayesstruct.graphs.tables.arcs import DAG_READERS, arc_table
+from bayesstruct.networks.priors.records import ClassifierTarget
 from bayesstruct.networks.reading.effects import is_network
 
 if TYPE_CHECKING:

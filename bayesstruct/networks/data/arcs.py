@@ -111,7 +111,7 @@ def parent_prior(
         if not allowed[parent, child]:
             raise TableError(
                 f"the arc {names[parent]} -> {names[child]} is required, and forbidden by "
-                "`forbidden` or `tiers`"
+                "`forbidden` or `tiers`: take it out of one of them"
             )
         required_arcs[parent, child] = True
     if cycle := _cyclic(required_arcs):
@@ -122,7 +122,7 @@ def parent_prior(
         child = int(required_arcs.sum(axis=0).argmax())
         raise ValueError(
             f"{required_arcs[:, child].sum()} arcs into {names[child]!r} are required, more than "
-            f"`max_parents` = {max_parents}"
+            f"`max_parents` = {max_parents}: allow more parents, or require fewer arcs"
         )
     probability = aligned("edge_probability", edge_probability, names)
     if probability is not None:
@@ -133,7 +133,9 @@ def parent_prior(
 def _check_probability(names, kind, probability, allowed, required):
     """Refuse probabilities of arcs that are none, or that require a cycle."""
     if kind != "edge":
-        raise ValueError(f"`edge_probability` belongs to the prior 'edge', not to {kind!r}")
+        raise ValueError(
+            f"`edge_probability` belongs to the prior 'edge', not to {kind!r}; choose that prior, or leave it out"
+        )
     d = len(names)
     try:
         q = np.array(probability, np.float64)
@@ -190,7 +192,7 @@ def _arc(names, pair, label):
             f"{listing(names)}"
         ) from None
     if ends[0] == ends[1]:
-        raise TableError(f"{label} arc {pair!r} joins a column with itself")
+        raise TableError(f"{label} arc {pair!r} joins a column with itself; leave it out")
     return ends
 
 
@@ -205,12 +207,14 @@ def _tier_arcs(names, tiers):
         pairs = [(name, level) for level, tier in enumerate(tiers) for name in _tier(tier)]
     columns = [name for name, _ in pairs]
     if unknown := [name for name in columns if name not in names]:
-        raise TableError(f"`tiers` has the unknown {column_list(unknown)}")
+        raise TableError(
+            f"`tiers` has the unknown {column_list(unknown)}; the columns are {listing(names)}"
+        )
     if lost := [name for name in names if name not in columns]:
         raise TableError(f"`tiers` leaves out {column_list(lost)}: put every column into a tier")
     if len(set(columns)) < len(columns):
         twice = sorted({name for name in columns if columns.count(name) > 1})
-        raise TableError(f"`tiers` has {column_list(twice)} in more than one tier")
+        raise TableError(f"`tiers` has {column_list(twice)} in more than one tier; leave one")
     level = np.array([dict(pairs)[name] for name in names])
     if level.dtype.kind not in "iuf" or not np.isfinite(level).all():
         raise TableError(

@@ -306,7 +306,9 @@ def _intervention_mask(interventions, table):
             raise TableError(f"`interventions` has {column_list(repeated)} more than once")
         labels = {label_text(label): label for label in given.columns}
         if unknown := [name for name in labels if name not in table.names]:
-            raise TableError(f"interventions have the unknown {column_list(unknown)}")
+            raise TableError(
+                f"`interventions` has the unknown {column_list(unknown)}; the columns are {listing(table.names)}"
+            )
         interventions = np.zeros((len(given), table.p), bool)
         for name, label in labels.items():
             interventions[:, table.names.index(name)] = _true_or_false(given[label], name)

@@ -7,7 +7,7 @@ import numpy as np
 from bayesstruct.core.recorded import Recorded, constant
 from bayesstruct.networks.kernels.mixed_layout import FAMILIES, MixedLayout
 
-__all__ = ["SCORES", "MixedColumns", "NetworkScore", "NetworkStates", "SetMask"]
+__all__ = ["SCORES", "ClassifierTarget", "MixedColumns", "NetworkScore", "NetworkStates", "SetMask"]
 
 #: Local scores of networks; results record their positions.
 SCORES = ("bge", "bdeu", "bde", "gaussian", "multinomial", "logistic", "mixed")
@@ -94,3 +94,16 @@ class SetMask(Recorded):
         """
         was_set = cls.read(source).was_set
         return np.ones(shape, bool) if was_set is None else was_set.reshape(shape) == 0
+
+
+@dataclass(frozen=True)
+class ClassifierTarget(Recorded):
+    """Which column is the class, if the network is a classifier: its arcs are then no effects.
+
+    Attributes
+    ----------
+    position : int
+        Among the columns.
+    """
+
+    position: int = constant("classifier_target")

@@ -17,7 +17,7 @@ from bayesstruct.graphs.replicates import refuse_covariance
 from bayesstruct.graphs.summaries import interval_probability
 from bayesstruct.graphs.tables.arcs import DAG_READERS, arc_table
 from bayesstruct.networks.data.mixed_coding import MixedCoding
-from bayesstruct.networks.priors.records import NetworkStates
+from bayesstruct.networks.priors.records import ClassifierTarget, NetworkStates
 from bayesstruct.networks.reading.effects_by_graph import (
     EffectDraws,
     GraphEffects,
@@ -92,7 +92,7 @@ def do(
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.bayesian_network` or :func:`bayesstruct.models.linear_sem`.
+        Result of :func:`bayesstruct.models.bayesian_network`, ``linear_sem`` or ``lingam``.
     setting : dict
         Value of each column that is set: in the units of the table, or one of the states of a discrete
         column as it stands in the table. A Series is accepted.
@@ -119,7 +119,8 @@ def do(
     Raises
     ------
     TypeError, ValueError
-        If `idata` is not a result of that model, or a column or state does not exist.
+        If `idata` is not a result of these models, such as that of a classifier, whose arcs are no effects; or a column or
+        state does not exist.
 
     Notes
     -----
@@ -146,6 +147,7 @@ def do(
         bs.do(idata, {"PKA": 2.0}, by_graph=True).summary
     """
     refuse_covariance(idata)
+    _refuse_classifier(idata)
     posterior = read_dags(idata)
     names = posterior.variables
     prob = interval_probability(ci_prob)
@@ -170,10 +172,21 @@ def network_rows(idata: "xr.DataTree", setting: dict | None = None) -> NormalRow
     setting : dict, optional
         As in `do`.
     """
+    if setting is not None:
+        _refuse_classifier(idata)
     posterior = read_dags(idata)
     setting = {} if setting is None else checked_setting(setting, posterior.variables)
     rows = _normal_rows if is_gaussian(posterior) else _state_rows
     return rows(posterior, posterior.variables, setting)
+
+
+def _refuse_classifier(idata):
+    """Raise for a classifier, whose arcs from the class to the features were not learned."""
+    if ClassifierTarget.is_in(idata):
+        raise ValueError(
+            "the arcs of a classifier are no effects: the model puts those from the class to all features there, and the directions "
+            "of the others mean nothing. Learn effects by bs.models.bayesian_network(table, score='bdeu')"
+        )
 
 
 def checked_setting(setting: dict, names: list[str]) -> dict:

@@ -229,8 +229,13 @@ def _parents(order, graph, names):
     nodes = [str(node) for node in graph.nodes]
     if unknown := [node for node in nodes if node not in names]:
         raise TableError(f"`graph` has nodes that are no columns: {listing(unknown)}")
-    if not graph.is_directed() or not nx.is_directed_acyclic_graph(graph):
-        raise TableError("`graph` must be a directed graph without cycles")
+    if not graph.is_directed():
+        raise TableError("`graph` must be a directed graph, of the type networkx.DiGraph")
+    if not nx.is_directed_acyclic_graph(graph):
+        cycle = [str(arc[0]) for arc in nx.find_cycle(graph)]
+        raise TableError(
+            f"`graph` has a cycle over {column_list(cycle)}: leave out one of these arcs"
+        )
     found = [[] for _ in names]
     for parent, child in graph.edges:
         found[names.index(str(child))].append(names.index(str(parent)))

@@ -303,7 +303,7 @@ def _next_sink(diagonal, alive, names):
         wrong = [names[i] for i in left if not diagonal[i] > 0]
         raise ValueError(
             f"the estimated precision matrix has no positive diagonal element for {column_list(wrong)}: lower the penalty, or use "
-            "update='lp'"
+            "estimator='graphical_lasso', whose estimate is positive definite"
         )
     return int(left[np.argmin(diagonal[left])])
 
