@@ -50,9 +50,9 @@ _WIDE_SHARE = 0.08
 _BASE = np.exp(-0.5 * (LOCATIONS[:-1] / 0.9) ** 2)
 #: Prior means of the weights of a mixture: nearly a normal distribution of variance 1.
 BASE = np.append((1.0 - _WIDE_SHARE) * _BASE / _BASE.sum(), _WIDE_SHARE)
-_FAR = 12.0  # beyond it only the wide component counts, as long as it is a number
+_FAR = 12.0  # beyond it only the wide component counts
 _LOG_RATIO, _NARROW_RATE, _WIDE_RATE = _STEP / _NARROW**2, -0.5 / _NARROW**2, -0.5 / _WIDE**2
-_SMALL, _SMALLEST = 1e-150, 1e-300
+_SMALL, _TINY, _SMALLEST = 1e-150, 1e-200, 1e-300
 _ROOT2 = math.sqrt(2.0)
 _LOG_2PI = math.log(2.0 * math.pi)
 _DIFFERENCE = 1e-3  # step of differences of log-gamma functions
@@ -93,7 +93,7 @@ def _heights(shape, out):
 
 
 # The narrow components lie on a grid: their densities are a geometric sequence. Far away only the wide one counts. The
-# loops over rows call nothing but exponentials, so that they vectorise.
+# loops over rows call nothing but exponentials, so that they vectorise; what these leave of the narrow ones is below 1e-260.
 
 
 @vector_inner
@@ -119,7 +119,7 @@ def _fill_shares(e, heights, shares, density):
     for r in range(len(e)):
         x = min(max(e[r], -_FAR), _FAR)
         shares[_SIDE, r] = vector_exp(_NARROW_RATE * e[r] * e[r])
-        shares[_K - 1, r] = vector_exp(_WIDE_RATE * e[r] * e[r])
+        shares[_K - 1, r] = max(vector_exp(_WIDE_RATE * e[r] * e[r]), _TINY)
         density[r] = vector_exp(x * _LOG_RATIO)
     for k in range(1, _SIDE + 1):
         for r in range(len(e)):
@@ -137,14 +137,14 @@ def _fill_shares(e, heights, shares, density):
 
 
 @vector_inner
-def _sum_of_logs(x):
-    """Sum of the logarithms of positive numbers that are at most one: logarithms of products, which are few."""
+def _sum_of_logs(e, heights, density):
+    """Sum of the logarithms of densities, which are at most one: logarithms of products, which are few."""
     total, product = 0.0, 1.0
-    for r in range(len(x)):
-        if x[r] < _SMALL:
-            total += math.log(max(x[r], _SMALLEST))
+    for r in range(len(e)):
+        if density[r] < _SMALL and abs(e[r]) > _FAR:  # too small for a number
+            total += math.log(max(heights[_K - 1], _SMALLEST)) + _WIDE_RATE * e[r] * e[r]
         else:
-            product *= x[r]
+            product *= max(density[r], _SMALL)
             if product < _SMALL:
                 total += math.log(product)
                 product = 1.0
@@ -185,7 +185,7 @@ def log_density(noise, e, shape):
     heights, density = np.empty(_K), np.empty(n)
     _heights(shape, heights)
     _fill_density(e, heights, density)
-    return _sum_of_logs(density)
+    return _sum_of_logs(e, heights, density)
 
 
 @vector_inner
@@ -263,7 +263,7 @@ def _mixture_terms(e, shape, slope, bend, cross, gradient, hessian):
     shares, density = np.empty((_K, n)), np.empty(n)
     _heights(shape, heights)
     _fill_shares(e, heights, shares, density)
-    total = _sum_of_logs(density)
+    total = _sum_of_logs(e, heights, density)
     _residual_terms(e, shares, slope, bend, cross)
     for k in range(_K):
         for r in range(n):

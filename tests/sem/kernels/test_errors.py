@@ -123,4 +123,17 @@ def test_densities_of_mixtures_are_sums_far_away_and_near():
     assert near.sum() > len(e) - 100
     found = log_density(NOISES.index("mixture"), e[near], shape)
     np.testing.assert_allclose(found, np.log(density[near]).sum(), rtol=1e-12)
-    assert -700.0 < log_density(NOISES.index("mixture"), np.array([1e6]), shape) < -600.0
+
+
+@pytest.mark.parametrize("e", [-60.0, 69.5, 80.0, -1e4])
+def test_wild_residuals_have_the_density_and_the_slope_of_the_wide_component(e):
+    """Also where the density is too small for a number."""
+    code, shape = NOISES.index("mixture"), _shape("mixture")
+    out = np.empty(1), np.empty(1), np.empty((6, 1)), np.empty(6), np.empty((6, 6))
+    value = noise_terms(code, np.array([e]), shape, 0.3, *out)
+    expected = stats.norm.logpdf(e, scale=WIDTHS[-1]) + np.log(mixture_weights(shape)[-1])
+    assert value == pytest.approx(expected, rel=1e-12)
+    assert log_density(code, np.array([e]), shape) == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(out[0], -e / WIDTHS[-1] ** 2, rtol=1e-12)
+    np.testing.assert_allclose(out[1], -1.0 / WIDTHS[-1] ** 2, rtol=1e-6)
+    np.testing.assert_allclose(out[2], 0.0, atol=1e-9)
