@@ -185,7 +185,8 @@ def linear_sem(
         variances=variances,
         known_variances=known_variances,
         interventions=interventions,
-        normal=noise == "gaussian",
+        normal=noise == "gaussian"
+        and variances == "free",  # logarithms would change which variances are equal
         counted=row_counts is not None,
     )
     warn_of_light_tails(known, noise)

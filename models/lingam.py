@@ -55,7 +55,7 @@ def lingam(
         random.
     noise : {"mixture", "laplace", "student"}
         Distribution of e. The mixture of normals can be flat, skewed, heavy-tailed, or have two modes, and is learned for each
-        column; Laplace and t noise are symmetric with heavy tails, need fewer rows and less time, and are sure of wrong directions
+        column; it has no sharp corners, so that exponential noise of some hundred rows contradicts it, with the right directions. Laplace and t noise are symmetric with heavy tails, need fewer rows and less time, and are sure of wrong directions
         where the noise has another shape: see :func:`bayesstruct.noise_check`.
     prior, scale, graph_prior, edge_probability, max_parents
         As for :func:`bayesstruct.models.linear_sem`.

@@ -102,12 +102,28 @@ def test_note_counts_pairs_with_an_edge_and_sure_directions():
     assert direction_notes(MadeUp(np.zeros((4, 4)))) == []
 
 
-class MadeUp:
-    """Draws whose arcs have these probabilities, with the record of Laplace noise."""
+def test_note_of_networks_of_several_kinds_names_the_families():
+    sure = MadeUp([[0, 1, 0, 0.6], [0] * 4, [0] * 4, [0.4, 0, 0, 0]], mixed=True)
+    (note,) = direction_notes(sure)
+    assert note.startswith("Of 2 pairs") and "families (kinds=)" in note and "normal" not in note
+    (note,) = direction_notes(
+        MadeUp([[0, 0.5, 0, 0], [0.5, 0, 0, 0], [0] * 4, [0] * 4], mixed=True)
+    )
+    assert "0 have" in note and "families" not in note
 
-    def __init__(self, probabilities):
+
+class MadeUp:
+    """Draws whose arcs have these probabilities, with the record of Laplace noise or of a mixed network."""
+
+    def __init__(self, probabilities, *, mixed=False):
         arcs = np.asarray(probabilities, float)
         grid = (np.arange(200) + 0.5) / 200
         dag = (grid[:, None, None] < arcs).astype("int8")[None]
         self.draws = xr.Dataset({"dag": (("chain", "draw", "node", "node_"), dag)})
         self.constants = xr.Dataset({"noise_kind": NOISES.index("laplace")})
+        if mixed:
+            kinds = {
+                name: ("node", np.zeros(len(arcs), int))
+                for name in ("column_family", "column_states")
+            }
+            self.constants = xr.Dataset(kinds)

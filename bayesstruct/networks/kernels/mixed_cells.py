@@ -174,5 +174,6 @@ class NumberGrid:
         below = np.cumsum(self._p, axis=0)
         at = np.minimum((below < u).sum(axis=0), len(below) - 1)
         rows = np.arange(len(u))
-        share = (u - below[at, rows]) / self._p[at, rows] + 1.0
+        mass = np.maximum(self._p[at, rows], np.finfo(float).tiny)
+        share = np.clip((u - below[at, rows]) / mass + 1.0, 0.0, 1.0)
         return self._low + self._step * (at + share - 0.5)

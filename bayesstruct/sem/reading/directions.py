@@ -1,9 +1,10 @@
-"""How many directions the draws of linear structural equations tell, in words."""
+"""How many directions the draws of a graph tell where parameters or families tell them, in words."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.networks.priors.records import MixedColumns
 from bayesstruct.sem.priors.records import SemNoise
 
 if TYPE_CHECKING:
@@ -13,10 +14,18 @@ if TYPE_CHECKING:
 __all__ = ["direction_notes"]
 
 _EDGE, _SURE = 0.5, 0.95
+_OPEN = (
+    " The table leaves the others open, as it must where noise is normal and variances are free: tiers, required arcs "
+    "and interventions tell directions too."
+)
+_FAMILIES = (
+    " In a network of several kinds of columns the families (kinds=) tell them: where a family is wrong, a wrong direction can be "
+    "certain, and no check of the noise looks at it. Tiers, required arcs and interventions do not depend on families."
+)
 
 
 def direction_notes(posterior: "EdgePosterior | ArcPosterior") -> list[str]:
-    """Say of how many pairs with an edge the direction is known; nothing of other models or without edges.
+    """Say of how many pairs with an edge the direction is known, for linear structural equations and mixed networks.
 
     Parameters
     ----------
@@ -26,9 +35,10 @@ def direction_notes(posterior: "EdgePosterior | ArcPosterior") -> list[str]:
     Returns
     -------
     list of str
-        One sentence, or two where fewer than half of the directions are known.
+        One remark, or none for other models and without edges.
     """
-    if not SemNoise.is_in(posterior.constants):
+    mixed = MixedColumns.is_in(posterior.constants)
+    if not (mixed or SemNoise.is_in(posterior.constants)):
         return []
     arcs = posterior.draws["dag"].mean(("chain", "draw")).to_numpy()
     first, second = np.triu_indices(len(arcs), 1)
@@ -42,9 +52,8 @@ def direction_notes(posterior: "EdgePosterior | ArcPosterior") -> list[str]:
         f"Of {edge.sum()} pairs of columns with an edge (probability above {_EDGE:g}), {sure} have a direction of "
         f"probability above {_SURE:g}, given that there is an edge."
     )
-    if 2 * sure < edge.sum():
-        note += (
-            " The table leaves the others open, as it must where noise is normal and variances are free: tiers, required arcs "
-            "and interventions tell directions too."
-        )
+    if mixed:
+        note += _FAMILIES if sure else ""
+    elif 2 * sure < edge.sum():
+        note += _OPEN
     return [note]
