@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from pytensor.tensor import TensorLike, TensorVariable
 
-__all__ = ["MixedNetwork", "MixedNetworkRV", "MixedParameters", "MixedParametersRV"]
+__all__ = [
+    "MixedNetwork",
+    "MixedNetworkRV",
+    "MixedParameters",
+    "MixedParametersRV",
+    "MixedRowTerms",
+    "draw_of_rows",
+    "row_params",
+]
 
 
 class _Draws:
@@ -137,6 +145,18 @@ class MixedRowTerms(_Densities):
         return np.where(free, terms, 0.0).sum(axis=1).reshape(value.shape[:-1])
 
 
+def _draw(draws, rng, size, *params):
+    """Return the generator afterwards, and a draw."""
+    rng, seed = seed_from(rng)
+    lengths, batch = batch_of(size, params, draws.ndims)
+    return rng, SeededDraw(draws, batch)(seed, lengths, *params)
+
+
+def draw_of_rows(layout: MixedLayout, rng, size, *params):
+    """Return the generator afterwards, and rows given the parameters of a `MixedNetwork`."""
+    return _draw(_RowDraws(layout), rng, size, *params)
+
+
 class _MixedRV(SymbolicRandomVariable):
     """Base of the random variables: a draw by a Python function that knows the layout."""
 
@@ -149,13 +169,9 @@ class _MixedRV(SymbolicRandomVariable):
     @classmethod
     def rv_op(cls, *params, layout, size=None, rng=None):
         """Build the graph of a draw."""
-        rng, size = normalize_rng_param(rng), normalize_size_param(size)
-        next_rng, seed = seed_from(rng)
-        draws = cls.draws(layout)
-        lengths, batch = batch_of(size, params, draws.ndims)
-        draw = SeededDraw(draws, batch)(seed, lengths, *params)
-        inputs = [rng, size, *params]
-        return cls(inputs=inputs, outputs=[next_rng, draw], layout=layout)(*inputs)
+        inputs = [normalize_rng_param(rng), normalize_size_param(size), *params]
+        outputs = list(_draw(cls.draws(layout), *inputs))
+        return cls(inputs=inputs, outputs=outputs, layout=layout)(*inputs)
 
     def rebuild_rv(self, *params, **kwargs):
         """Build the graph of a draw of another size."""
@@ -228,6 +244,13 @@ class MixedNetworkRV(_MixedRV):
     draws = _RowDraws
 
 
+def row_params(layout: MixedLayout, dag, parameters, location, scale, setting) -> list:
+    """Return the parameters of a `MixedNetwork` as tensors."""
+    setting = np.full(layout.d, np.nan) if setting is None else np.asarray(setting, float)
+    params = [pt.as_tensor_variable(dag), *map(as_float, (parameters, location, scale))]
+    return [*params, pt.as_tensor_variable(setting)]
+
+
 class MixedNetwork(Continuous):
     """Rows of a Bayesian network whose columns are numbers or states.
 
@@ -270,9 +293,8 @@ class MixedNetwork(Continuous):
         **kwargs,
     ) -> "TensorVariable":
         """Create the distribution without a model."""
-        setting = np.full(layout.d, np.nan) if setting is None else np.asarray(setting, float)
-        params = [pt.as_tensor_variable(dag), *map(as_float, (parameters, location, scale))]
-        return super().dist([*params, pt.as_tensor_variable(setting)], layout=layout, **kwargs)
+        params = row_params(layout, dag, parameters, location, scale, setting)
+        return super().dist(params, layout=layout, **kwargs)
 
     def support_point(rv, size, dag, parameters, location, scale, setting):
         """Return locations, and first states."""
