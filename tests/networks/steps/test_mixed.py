@@ -209,7 +209,7 @@ def number_probabilities():
     states, weights = [], []
     graphs = all_dags(2).reshape(3, 4)
     for k, (low, high) in enumerate(pairwise(edges)):
-        z = np.linspace(low, high, 21)
+        z = np.linspace(low, high, 17)
         values = []
         for own in z:
             x[3, 1] = own
@@ -229,7 +229,7 @@ def with_intervals(draws):
 @pytest.mark.statistical
 def test_a_missing_number_and_graphs_have_their_joint_posterior():
     states, probabilities, errors = number_probabilities()
-    draws = with_intervals(chain(3000, d=2, gaps=[(3, 1)]))
+    draws = with_intervals(chain(2000, d=2, gaps=[(3, 1)]))
     assert_matches_enumeration(draws, probabilities, states=states, errors=errors)
 
 
@@ -237,6 +237,6 @@ def test_a_missing_number_and_graphs_have_their_joint_posterior():
 def test_a_missing_number_accepted_whatever_its_children_is_noticed(monkeypatch):
     states, probabilities, errors = number_probabilities()
     monkeypatch.setattr(mixed_gaps, "column_terms", lambda layout, x, vector: np.zeros(x.shape))
-    draws = with_intervals(chain(3000, d=2, gaps=[(3, 1)]))
+    draws = with_intervals(chain(2000, d=2, gaps=[(3, 1)]))
     with pytest.raises(AssertionError):
         assert_matches_enumeration(draws, probabilities, states=states, errors=errors)
