@@ -253,7 +253,7 @@ def test_results_with_missing_values_are_read(incomplete):
     assert set(found["column"]) == {"age", "income"} and np.isfinite(found["mean"]).all()
     assert np.isfinite(bs.do(idata, {"age": 40.0}, random_seed=1)["mean"]).all()
     assert set(bs.predictability(idata)["node"]) == set(table.columns)
-    assert np.isfinite(bs.evidence_limits(idata)["smallest_bayes_factor"]).all()
+    assert np.isfinite(bs.evidence_limits(idata)["smallest"]).all()
     assert bs.pointwise(idata).log_likelihood["x"].notnull().values.sum() == 40 * (240 - 10)
 
 

@@ -58,8 +58,8 @@ def propose_arc(rng: np.random.Generator, dag: np.ndarray) -> dict[int, tuple[in
         New parents by column; None where nothing changes.
     """
     d = len(dag)
-    i, j = rng.integers(d), rng.integers(d - 1)
-    i, j = int(i), int(j + (j >= i))
+    i, j = int(rng.integers(d)), int(rng.integers(d - 1))
+    j += j >= i
     kind = rng.random()
     parents = parents_of(dag, i)
     if kind < 0.25:
