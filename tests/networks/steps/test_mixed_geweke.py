@@ -215,10 +215,3 @@ def test_values_that_were_set_and_count_as_drawn_are_noticed(monkeypatch):
 def test_the_step_has_the_joint_law_with_missing_values(case, moves, full):
     was_set = SET if case == "laplace" else None
     geweke(case, moves, 4_000 if full else 400, was_set=was_set, missing=MISSING)
-
-
-@pytest.mark.statistical
-def test_moves_without_weights_are_noticed_with_missing_values(monkeypatch):
-    monkeypatch.setattr(FamilyFit, "log_weight", lambda self, theta: 0.0)
-    with pytest.raises(AssertionError, match="worst z"):
-        geweke("student", "independent", 600, missing=MISSING)
