@@ -43,6 +43,10 @@ from bayesstruct.networks.priors.gaussian_network import (
     coefficient_matrix,
 )
 from bayesstruct.networks.priors.implied import implied_arc_probability
+from bayesstruct.networks.priors.incomplete_mixed import (
+    IncompleteMixedNetwork,
+    MissingMixedValues,
+)
 from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteDiscreteNetwork,
     IncompleteGaussianNetwork,
@@ -194,6 +198,7 @@ __all__ = [
     "IncompleteGroupedNormal",
     "IncompleteGroupedPairwiseMRF",
     "IncompleteLinearSem",
+    "IncompleteMixedNetwork",
     "IncompletePairwiseMRF",
     "IndependentEdges",
     "IndianBuffet",
@@ -203,6 +208,7 @@ __all__ = [
     "LatentValues",
     "LinearSem",
     "LocalScales",
+    "MissingMixedValues",
     "MissingNetworkValues",
     "MissingNumbers",
     "MissingStates",

@@ -58,6 +58,10 @@ from bayesstruct.networks.priors.gaussian_network import (
     arc_vector,
     coefficient_matrix,
 )
+from bayesstruct.networks.priors.incomplete_mixed import (
+    IncompleteMixedNetwork,
+    MissingMixedValues,
+)
 from bayesstruct.networks.priors.incomplete_networks import (
     IncompleteDiscreteNetwork,
     IncompleteGaussianNetwork,
@@ -110,7 +114,7 @@ def bayesian_network(
     ----------
     data : DataFrame or array_like
         (n, d) table: numbers for ``"bge"``, about normal (take logarithms of skewed columns), states
-        (numbers, text, categories) for ``"bdeu"``. Missing values are imputed inside the model, as if
+        (numbers, text, categories) for ``"bdeu"``, both for ``"mixed"``. Missing values are imputed inside the model, as if
         they were missing at random.
     cov : DataFrame or (d, d) array_like, optional
         Instead of a table, its sample covariances (divisor n - 1, as of ``DataFrame.cov``) or correlations, for
@@ -133,8 +137,7 @@ def bayesian_network(
         complete rows; ``"gaussian"`` also columns that no parents determine exactly.
 
         ``"mixed"``: numbers and states in one graph. Each column is a regression on its parents: linear for numbers, logistic for two
-        states, cumulative logistic for ordered categories, multinomial logistic for other states; see `kinds` and the notes. Complete rows
-        only. Equivalent graphs do **not** have the same marginal likelihood: which of two arcs A -> B and B -> A is more probable
+        states, cumulative logistic for ordered categories, multinomial logistic for other states; see `kinds` and the notes. Equivalent graphs do **not** have the same marginal likelihood: which of two arcs A -> B and B -> A is more probable
         depends on which regression fits better, and so on the families. If they are wrong, such preferences mean nothing; trust the
         *adjacency* of two columns more than its direction.
     prior : {"uniform", "edge", "fair", "order"}
@@ -192,7 +195,7 @@ def bayesian_network(
         equal share of the penalty. Where values are missing, ``x_missing`` has them, in the units of
         the table or as states 0, 1, ..., named "column[row]". The pointwise log-likelihood of an incomplete table is
         that of the observed values of each row for ``"bge"``, and that of the row as it was completed in each draw
-        for ``"bdeu"``. With `cov` there is ``covariance`` instead of ``x``: predictive draws are covariance
+        for ``"bdeu"`` and ``"mixed"``. With `cov` there is ``covariance`` instead of ``x``: predictive draws are covariance
         matrices, and the log-likelihood is that of all rows together.
 
     Raises
@@ -221,7 +224,8 @@ def bayesian_network(
     leave out.
 
     If values are missing, graph, parameters and missing values are drawn in turn, and successive draws depend on each
-    other more when more values are missing (:class:`bayesstruct.steps.IncompleteNetworkMCMC`).
+    other more when more values are missing (:class:`bayesstruct.steps.IncompleteNetworkMCMC`, for ``"mixed"``
+    :class:`bayesstruct.steps.MixedNetworkMCMC`).
 
     Under ``"mixed"`` a parent of numbers enters as its standardised value, ordered categories as equally spaced numbers with mean 0 and
     mean square 1, other states as one indicator for each but the first. Graphs are proposed by approximate (Laplace) evidences and accepted
@@ -287,7 +291,7 @@ def bayesian_network(
             without_codes(data, missing_codes),
             score,
             interventions,
-            incomplete=score in ("bge", "bdeu"),
+            incomplete=score in ("bge", "bdeu", "mixed"),
             max_parents=most_parents(max_parents),
             states=states,
             counted=row_counts is not None,
@@ -417,7 +421,16 @@ def _observe_fitted(table, was_set, dag, tables, price):
 def _mixed(table, was_set, dag, size, max_parents):
     record_mixed(table)
     parameters = MixedParameters("parameter", dag, size, layout=table.layout, dims="term")
-    observe_mixed(table, was_set, dag, parameters, *_units(table))
+    params = dag, parameters, *_units(table)
+    if not table.missing.any():
+        observe_mixed(table, was_set, *params)
+        return
+    options = {"layout": table.layout, "missing": record_missing(table), "dims": ROWS}
+    options["setting"] = np.where(was_set, table.values, np.nan)
+    filled = np.where(table.missing, table.location, table.values)
+    missing = MissingMixedValues("x_missing", filled, options["missing"], dims="missing")
+    x = IncompleteMixedNetwork("x", missing, *params, **options, observed=filled)
+    show_missing(x, table.missing)
 
 
 _SCORES = {

@@ -119,7 +119,7 @@ def record_arcs(dag: "TensorVariable", *, identified: bool = False) -> None:
     Acyclic(1, identified=1 if identified else None).record()
 
 
-def record_missing(table: Table | StateTable) -> Mask:
+def record_missing(table: Table | StateTable | MixedTable) -> Mask:
     """Record which values are missing, name them, and return them as a mask."""
     places = [f"{table.names[j]}[{i}]" for i, j in np.argwhere(table.missing)]
     pm.modelcontext(None).add_coord("missing", places)

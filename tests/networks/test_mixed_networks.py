@@ -82,9 +82,6 @@ def test_options_that_do_not_fit_are_refused():
         bayesian_network(table, score="mixed", prior="order")
     with pytest.raises(ValueError, match="categories"):
         bayesian_network(table, score="mixed", states={"colour": ["red", "green", "blue"]})
-    table.loc[3, "age"] = np.nan
-    with pytest.raises(TableError, match=r"'age'.*complete rows.*gaussian_graphical"):
-        bayesian_network(table, score="mixed")
 
 
 @pytest.mark.filterwarnings("ignore:.*few whole numbers")
@@ -216,3 +213,62 @@ def test_models_are_sampled_and_predict():
     np.testing.assert_allclose(x.sel(node="income").mean(), table.income.mean(), rtol=0.05)
     assert np.isfinite(model.compile_logp()(model.initial_point()))
     assert set(best) >= {"dag", "parameter"} and best["dag"].shape == (5, 5)
+
+
+def people_with_gaps():
+    table = people(60)
+    table.loc[3:8, "age"] = np.nan
+    table.loc[5, "income"] = np.nan
+    table.loc[10:12, "school"] = None
+    return table[["age", "smokes", "income", "school"]]
+
+
+@pytest.fixture(scope="module")
+def incomplete():
+    """A short run on a table with missing values."""
+    table = people_with_gaps()
+    with bayesian_network(table, score="mixed", kinds={"age": "student"}):
+        idata = pm.sample(40, tune=10, chains=1, random_seed=1, compute_convergence_checks=False)
+        pm.compute_log_likelihood(idata)
+        pm.sample_posterior_predictive(idata, extend_inferencedata=True, random_seed=1)
+    return table, idata
+
+
+@pytest.mark.chain
+def test_missing_values_are_named_and_have_the_density_of_complete_rows(incomplete):
+    table, idata = incomplete
+    values = idata.posterior["x_missing"]
+    assert values["missing"].values.tolist() == [
+        *["age[3]", "age[4]", "age[5]", "income[5]", "age[6]", "age[7]", "age[8]"],
+        *["school[10]", "school[11]", "school[12]"],
+    ]
+    assert set(np.unique(values.sel(missing="school[10]"))) <= {0.0, 1.0, 2.0}
+    read = MixedTable.read(table, kinds={"age": "student"})
+    full = read.values.copy()
+    full[np.isnan(full)] = values.values[0, 7]
+    vector = idata.posterior["parameter"].values[0, 7]
+    terms = column_terms(read.layout, (full - read.location) / read.scale, vector)
+    found = idata.log_likelihood["x"].values[0, 7]
+    np.testing.assert_allclose(found, (terms - np.log(read.scale)).sum(axis=1))
+    assert np.isnan(idata.observed_data["x"].values).sum() == 10
+    assert np.isfinite(idata.posterior_predictive["x"]).all()
+
+
+@pytest.mark.chain
+def test_results_with_missing_values_are_read(incomplete):
+    table, idata = incomplete
+    assert np.isfinite(bs.arc_table(idata)["probability"]).all()
+    found = bs.predict(idata, table.iloc[[5]])
+    assert set(found["column"]) == {"age", "income"} and np.isfinite(found["mean"]).all()
+    assert np.isfinite(bs.do(idata, {"age": 40.0}, random_seed=1)["mean"]).all()
+    assert set(bs.predictability(idata)["node"]) == set(table.columns)
+    assert np.isfinite(bs.evidence_limits(idata)["smallest"]).all()
+    assert bs.pointwise(idata).log_likelihood["x"].notnull().values.sum() == 40 * (240 - 10)
+
+
+def test_modes_of_tables_with_missing_values_are_refused():
+    with (
+        bayesian_network(people_with_gaps(), score="mixed"),
+        pytest.raises(ValueError, match=r"complete table.*bs\.map_graph"),
+    ):
+        bs.find_MAP()

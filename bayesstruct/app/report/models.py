@@ -491,8 +491,6 @@ def _sem_sentences(o: Options, variances: str, told: str) -> list[str]:
 
 
 def _network_classifier(o: Options):
-    from bayesstruct.classifiers.kernels.scores import SAMPLE_SIZE
-
     kind, given = o.get("structure"), o.get("target")
     target = "the class" if given is None else f"{given!r}"
     score = o.get("score") or ("bdeu" if kind == "tan" else "fcll")

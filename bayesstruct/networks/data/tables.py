@@ -139,7 +139,8 @@ def network_table(
         columns = [table.names[j] for j in np.flatnonzero(table.missing.any(axis=0))]
         raise TableError(
             f"{column_list(columns)}: values are missing, and the score {score!r} needs complete rows "
-            f"here; drop these rows (data.dropna()) or columns, or {_imputing(score)}"
+            "here; drop these rows (data.dropna()) or columns, or use bayesstruct.models.bayesian_network with "
+            "the score 'bge', 'bdeu' or 'mixed', which imputes them"
         )
     if score == "logistic":
         table.check_binary(
@@ -150,17 +151,6 @@ def network_table(
     if score == "gaussian" and max_parents is not None:
         _check_regressions(table, was_set, max_parents)
     return NetworkTable(score, table, was_set)
-
-
-def _imputing(score):
-    """Name models that impute missing values."""
-    if score == "mixed":
-        return (
-            'use bayesstruct.models.gaussian_graphical(data, marginals="mixed"), which imputes them'
-        )
-    return (
-        "use bayesstruct.models.bayesian_network with the score 'bge' or 'bdeu', which imputes them"
-    )
 
 
 def _holds_numbers(data):

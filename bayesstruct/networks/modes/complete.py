@@ -104,14 +104,20 @@ class MixedNetworkMode(ModeSolver):
     """
 
     def recognise(self, model):
-        """Return the network, or None."""
+        """Return the network, or None; raises where values are missing."""
         graphs = [rv for rv in model.free_RVs if is_op(rv, DAGRV)]
         if len(graphs) != 1:
             return None
         try:
-            return mixed_network_of(model, graphs[0])
+            network = mixed_network_of(model, graphs[0])
         except NotRecognized:
             return None
+        if network.missing is not None:
+            raise ValueError(
+                f"find_MAP needs a complete table of numbers and states, and values of {network.rows.name!r} are missing: sample "
+                "them with pm.sample() and read the most probable graph with bs.map_graph, or drop these rows"
+            )
+        return network
 
     def solve(self, model, part, tol, max_rounds) -> Mode:
         """Search."""

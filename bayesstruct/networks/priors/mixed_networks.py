@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from pytensor.tensor import TensorLike, TensorVariable
 
-__all__ = ["MixedNetwork", "MixedNetworkRV", "MixedParameters", "MixedParametersRV"]
+__all__ = [
+    "MixedNetwork",
+    "MixedNetworkRV",
+    "MixedParameters",
+    "MixedParametersRV",
+    "MixedRowTerms",
+    "draw_of_rows",
+    "row_params",
+]
 
 
 class _Draws:
@@ -136,6 +144,11 @@ class MixedRowTerms(_Densities):
         return np.where(free, terms, 0.0).sum(axis=1).reshape(value.shape[:-1])
 
 
+def draw_of_rows(layout: MixedLayout, rng, size, *params):
+    """Return the generator afterwards, and rows given the parameters of a `MixedNetwork`."""
+    return seeded_draw(_RowDraws(layout), rng, size, params)
+
+
 class _MixedRV(GraphRV):
     """Base of the random variables: a draw by a Python function that knows the layout."""
 
@@ -214,6 +227,13 @@ class MixedNetworkRV(_MixedRV):
     draws = _RowDraws
 
 
+def row_params(layout: MixedLayout, dag, parameters, location, scale, setting) -> list:
+    """Return the parameters of a `MixedNetwork` as tensors."""
+    setting = np.full(layout.d, np.nan) if setting is None else np.asarray(setting, float)
+    params = [pt.as_tensor_variable(dag), *map(as_float, (parameters, location, scale))]
+    return [*params, pt.as_tensor_variable(setting)]
+
+
 class MixedNetwork(Continuous):
     """Rows of a Bayesian network whose columns are numbers or states.
 
@@ -256,9 +276,8 @@ class MixedNetwork(Continuous):
         **kwargs,
     ) -> "TensorVariable":
         """Create the distribution without a model."""
-        setting = np.full(layout.d, np.nan) if setting is None else np.asarray(setting, float)
-        params = [pt.as_tensor_variable(dag), *map(as_float, (parameters, location, scale))]
-        return super().dist([*params, pt.as_tensor_variable(setting)], layout=layout, **kwargs)
+        params = row_params(layout, dag, parameters, location, scale, setting)
+        return super().dist(params, layout=layout, **kwargs)
 
     def support_point(rv, size, dag, parameters, location, scale, setting):
         """Return locations, and first states."""

@@ -94,9 +94,9 @@ def _either(posterior, source, target, there, back):
 def _of_both(idata, posterior, recorded, source, target):
     coding = mixed_coding(posterior)
     layout = coding.layout
-    table, _ = observed_table(idata)
-    x = (table - coding.location) / coding.scale
-    free = SetMask.free(posterior.constants, table.shape)
+    table, missing = observed_table(idata)
+    x = (np.where(missing, 0.0, table) - coding.location) / coding.scale
+    free, known = SetMask.free(posterior.constants, table.shape), ~missing
     degrees = np.full(layout.d, np.inf)
     for i, family in enumerate(layout.families):
         if family == "student":
@@ -105,7 +105,9 @@ def _of_both(idata, posterior, recorded, source, target):
     there, back = (
         np.array(
             [
-                log_mixed_factor(layout, x[free[:, i]], j, i, size, degrees[i])
+                log_mixed_factor(
+                    layout, x[free[:, i] & known[:, i] & known[:, j]], j, i, size, degrees[i]
+                )
                 for j, i in zip(parent, child, strict=True)
             ]
         )

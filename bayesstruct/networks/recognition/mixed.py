@@ -13,6 +13,10 @@ from bayesstruct.core.recognition import (
     unpadded_parameters,
 )
 from bayesstruct.networks.kernels.mixed_layout import MixedLayout
+from bayesstruct.networks.priors.incomplete_mixed import (
+    IncompleteMixedNetworkRV,
+    MissingMixedValuesRV,
+)
 from bayesstruct.networks.priors.mixed_networks import MixedNetworkRV, MixedParametersRV
 from bayesstruct.networks.recognition.network import dependents
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from pymc import Model
     from pytensor.tensor import TensorVariable
 
+    from bayesstruct.core.missing import Mask
     from bayesstruct.networks.kernels.scores.mixed import MixedScore
 
 __all__ = ["RecognizedMixture", "mixed_network_of"]
@@ -33,12 +38,16 @@ class RecognizedMixture:
     ----------
     dag, parameters, rows : TensorVariable
         The graph, the parameters given it, and the observed table.
+    missing : TensorVariable or None
+        Missing values of the table.
     layout : MixedLayout
     deviation : float
         Standard deviation of the prior of coefficients.
     z : (n, d) ndarray of float
-        Table of standardised numbers, and states.
+        Table of standardised numbers, and states; numbers of no meaning where values are missing.
     was_set : (n, d) ndarray of bool
+    location, scale : (d,) ndarray of float
+        By which numbers were standardised; 0 and 1 for states.
     """
 
     dag: "TensorVariable"
@@ -48,13 +57,26 @@ class RecognizedMixture:
     deviation: float
     z: np.ndarray
     was_set: np.ndarray
+    location: np.ndarray
+    scale: np.ndarray
+    missing: "TensorVariable | None" = None
 
-    def score(self) -> "MixedScore":
-        """Local scores of the table."""
+    @property
+    def variables(self) -> list:
+        """Random variables that are drawn together."""
+        return [self.dag, self.parameters, *([] if self.missing is None else [self.missing])]
+
+    @property
+    def mask(self) -> "Mask":
+        """Which values are missing, if some are."""
+        return self.rows.owner.op.mask
+
+    def score(self, z: np.ndarray | None = None) -> "MixedScore":
+        """Local scores of the table, or of another one of the same rows, complete and standardised."""
         from bayesstruct.networks.kernels.scores.mixed import MixedScore
 
         return MixedScore(
-            self.z,
+            self.z if z is None else z,
             self.layout.families,
             self.layout.states,
             scale=self.deviation,
@@ -74,7 +96,7 @@ def mixed_network_of(model: "Model", dag: "TensorVariable") -> RecognizedMixture
         raise NotRecognized(f"{dag.name!r} is observed")
     family = dependents(model, dag)
     vector = _only(family, MixedParametersRV, "vectors of parameters")
-    rows = _only(family, MixedNetworkRV, "tables")
+    rows = _only(family, (MixedNetworkRV, IncompleteMixedNetworkRV), "tables")
     if strange := [rv.name for rv in family if rv not in (vector, rows)]:
         raise NotRecognized(f"{', '.join(map(repr, strange))} depends on {dag.name!r}")
     if rows not in model.observed_RVs:
@@ -85,6 +107,10 @@ def mixed_network_of(model: "Model", dag: "TensorVariable") -> RecognizedMixture
         raise NotRecognized(f"{vector.name!r} has a transform")
     graph, deviation = unpadded_parameters(vector)
     of_rows, used, *units = unpadded_parameters(rows)
+    missing = None
+    if is_op(rows, IncompleteMixedNetworkRV):
+        *units, missing = units
+        _check_missing(model, rows, missing)
     layout = vector.owner.op.layout
     if (
         graph is not dag
@@ -97,9 +123,19 @@ def mixed_network_of(model: "Model", dag: "TensorVariable") -> RecognizedMixture
     values = Expressions(model, tensors)(model.initial_point())
     width, location, scale, setting, x = (np.asarray(v, float) for v in values)
     was_set = ~np.isnan(np.broadcast_to(setting, x.shape))
-    return RecognizedMixture(
-        dag, vector, rows, layout, float(width), (x - location) / scale, was_set
-    )
+    z, width = (x - location) / scale, float(width)
+    units = location, scale
+    return RecognizedMixture(dag, vector, rows, layout, width, z, was_set, *units, missing)
+
+
+def _check_missing(model, rows, missing):
+    """Refuse missing values that are not drawn, are those of another table, or act on something else."""
+    if not is_op(missing, MissingMixedValuesRV) or missing.owner.op.mask is not rows.owner.op.mask:
+        raise NotRecognized(f"{missing.name!r} are not the values that {rows.name!r} misses")
+    if missing not in model.free_RVs:
+        raise NotRecognized(f"{missing.name!r} is observed")
+    if strange := [rv.name for rv in dependents(model, missing) if rv is not rows]:
+        raise NotRecognized(f"{', '.join(map(repr, strange))} depends on {missing.name!r}")
 
 
 def _only(family, kind, plural):

@@ -46,7 +46,7 @@ class IndependentGraphs:
     def __init__(self, problem: "NetworkProblem"):
         from bayesstruct.networks.exact.posterior import IndependentDraws
 
-        self.draws = IndependentDraws(problem)
+        self.problem, self.draws = problem, IndependentDraws(problem)
 
     def start(self, rng, graph):
         """Return the graph: the draws do not depend on it."""

@@ -9,10 +9,9 @@ from pymc.distributions.distribution import Continuous
 from pymc.logprob.abstract import _logprob
 
 from bayesstruct.core.distributions import GraphRV
-from bayesstruct.core.draws import SeededDraw, seed_from
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.missing import Mask
-from bayesstruct.core.tensors import as_float
+from bayesstruct.core.tables.missing_values import MissingValuesRV, completed, observed_part
 from bayesstruct.sem.priors.noise import NoiseLaw
 from bayesstruct.sem.priors.rows import LinearSemRV, claim_parameters, log_terms, row_params
 
@@ -23,35 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["IncompleteLinearSem", "IncompleteLinearSemRV", "MissingNumbers", "MissingNumbersRV"]
 
 
-class _Observed:
-    """Draws of missing values from the observed ones of their columns."""
-
-    dtype = "float64"
-    ndims = (2,)
-
-    def __init__(self, mask):
-        self.mask, self.shape = mask, (len(mask.rows),)
-
-    def __call__(self, rng, out, table):
-        for j in np.unique(self.mask.columns):
-            own = self.mask.columns == j
-            seen = table[~self.mask.missing[:, j], j]
-            out[:, own] = rng.choice(seen, (len(out), own.sum()))
-
-
-class MissingNumbersRV(GraphRV):
+class MissingNumbersRV(MissingValuesRV):
     """Missing values of a table of numbers, without a prior."""
 
-    extended_signature = "[rng],[size],(n,d)->[rng],(m)"
     _print_name = ("MissingNumbers", "\\operatorname{MissingNumbers}")
-    options = ("mask",)
-
-    @classmethod
-    def build(cls, rng, size, table, *, mask):
-        """Draw from the observed values."""
-        rng, seed = seed_from(rng)
-        none = pt.constant(np.empty(0, np.int64))
-        return rng, SeededDraw(_Observed(mask), 0)(seed, none, table)
 
 
 class MissingNumbers(Continuous):
@@ -75,21 +49,14 @@ class MissingNumbers(Continuous):
     @classmethod
     def dist(cls, table: "ArrayLike", missing: "Mask | ArrayLike", **kwargs) -> "TensorVariable":
         """Create the distribution without a model."""
-        mask = missing if isinstance(missing, Mask) else Mask(missing)
-        table = np.where(mask.missing, 0.0, np.asarray(table, float))
-        return super().dist([as_float(table)], mask=mask, **kwargs)
+        table, mask = observed_part(table, missing)
+        return super().dist([table], mask=mask, **kwargs)
 
     def support_point(rv, size, table):
         """Return the means of the columns."""
         mask = rv.owner.op.mask
         seen = pt.as_tensor_variable((~mask.missing).sum(axis=0))
         return (table.sum(axis=0) / seen)[pt.as_tensor_variable(mask.columns)]
-
-
-@_logprob.register(MissingNumbersRV)
-def _missing_logp(op, values, rng, size, table, **kwargs):
-    (value,) = values
-    return 0.0 * value.sum()
 
 
 class IncompleteLinearSemRV(GraphRV):
@@ -159,8 +126,5 @@ class IncompleteLinearSem(Continuous):
 def _rows_logp(op, values, rng, size, *params, **kwargs):
     (value,) = values
     *params, missing_values = params
-    while missing_values.type.ndim > 1:
-        missing_values = missing_values[0]
-    rows, columns = (pt.as_tensor_variable(v) for v in (op.mask.rows, op.mask.columns))
-    full = value[rows, columns].set(missing_values)
+    full = completed(op.mask, value, missing_values)
     return row_densities(log_terms(op.law, full, *params).sum(axis=-1))

@@ -24,6 +24,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bayesstruct.networks.kernels.samplers.arc_proposals import (
+    added,
+    parents_of,
+    propose_arc,
+    put,
+    reaches,
+    removed,
+)
 from bayesstruct.sem.kernels.errors import log_shape_prior, shape_size
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE
 from bayesstruct.sem.steps.families import Families, Shared
@@ -55,72 +63,12 @@ class ArcState:
 
     def parents(self, i: int) -> tuple[int, ...]:
         """Parents of a column, ascending."""
-        return tuple(np.flatnonzero(self.dag[:, i]).tolist())
-
-
-def _reaches(dag, start, goal):
-    """Whether there is a path from one column to another."""
-    stack, seen = [start], {start}
-    while stack:
-        i = stack.pop()
-        if i == goal:
-            return True
-        for j in np.flatnonzero(dag[i]).tolist():
-            if j not in seen:
-                seen.add(j)
-                stack.append(j)
-    return False
-
-
-def _added(parents, j):
-    return tuple(sorted((*parents, j)))
-
-
-def _removed(parents, j):
-    return tuple(k for k in parents if k != j)
-
-
-def _propose(rng, state):
-    """Draw a change of one arc, or of one parent for another; parents by column, or None where nothing changes.
-
-    Each proposal has the probability of the one that undoes it.
-    """
-    d, dag = len(state.dag), state.dag
-    i, j = rng.integers(d), rng.integers(d - 1)
-    i, j = int(i), int(j + (j >= i))
-    kind = rng.random()
-    parents = state.parents(i)
-    if kind < 0.25:
-        return _exchange(rng, state, i, parents)
-    if dag[j, i]:
-        if kind < 0.625:
-            return {i: _removed(parents, j)}
-        dag[j, i] = 0
-        fine = not _reaches(dag, j, i)
-        dag[j, i] = 1
-        return {i: _removed(parents, j), j: _added(state.parents(j), i)} if fine else None
-    if dag[i, j] or kind >= 0.625 or _reaches(dag, i, j):
-        return None
-    return {i: _added(parents, j)}
-
-
-def _exchange(rng, state, i, parents):
-    others = [k for k in range(len(state.dag)) if k != i and k not in parents]
-    if not parents or not others:
-        return None
-    out, new = parents[rng.integers(len(parents))], others[rng.integers(len(others))]
-    return None if _reaches(state.dag, i, new) else {i: _added(_removed(parents, out), new)}
-
-
-def _put(state, changed):
-    for i, parents in changed.items():
-        state.dag[:, i] = 0
-        state.dag[list(parents), i] = 1
+        return parents_of(self.dag, i)
 
 
 def _move(rng, families: Families, state: ArcState) -> bool:
     """Propose a change of the graph; return whether it was accepted."""
-    changed = _propose(rng, state)
+    changed = propose_arc(rng, state.dag)
     if changed is None:
         return False
     prior = sum(families.log_prior(i, own) for i, own in changed.items())
@@ -134,7 +82,7 @@ def _move(rng, families: Families, state: ArcState) -> bool:
         ratio -= families.log_prior(i, old)
     if not math.log(rng.random()) < ratio:
         return False
-    _put(state, changed)
+    put(state.dag, changed)
     for i, theta in drawn.items():
         state.theta[i] = theta
     return True
@@ -282,19 +230,19 @@ def _improve(families, state, best, j, i):
     parents, dag = state.parents(i), state.dag
     options = []
     if dag[j, i]:
-        options.append({i: _removed(parents, j)})
+        options.append({i: removed(parents, j)})
         dag[j, i] = 0
-        if not _reaches(dag, j, i):
-            options.append({i: _removed(parents, j), j: _added(state.parents(j), i)})
+        if not reaches(dag, j, i):
+            options.append({i: removed(parents, j), j: added(state.parents(j), i)})
         dag[j, i] = 1
-    elif not dag[i, j] and not _reaches(dag, i, j):
-        options.append({i: _added(parents, j)})
+    elif not dag[i, j] and not reaches(dag, i, j):
+        options.append({i: added(parents, j)})
     for changed in options:
         if any(families.log_prior(k, own) == -math.inf for k, own in changed.items()):
             continue
         new = {k: families.score(k, own, state.shared) for k, own in changed.items()}
         if sum(new.values()) > sum(best[k] for k in new) + 1e-9:
-            _put(state, changed)
+            put(state.dag, changed)
             best.update(new)
             return True
     return False

@@ -1,7 +1,7 @@
 """Step of networks of columns of several kinds, against evidences by brute force."""
 
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from tools.enumeration import assert_matches_enumeration
 from bayesstruct.models import bayesian_network
 from bayesstruct.networks.kernels.dags import all_dags
 from bayesstruct.networks.kernels.scores.mixed import FamilyFit
+from bayesstruct.networks.steps import mixed
 from bayesstruct.steps import MixedNetworkMCMC
 
 NAMES = ("two", "number", "three", "colour")
@@ -37,8 +38,8 @@ def part(x, j, rng):
     z = rng.normal(0.0, SCALE, (PRIOR_DRAWS, 2))
     if j == 3:
         return (z @ PAIR.T) @ np.array([(x[:, 3] == 1) - 1 / 3, (x[:, 3] == 2) - 1 / 3])
-    own = {0: x[:, 0] - 0.5, 1: x[:, 1], 2: (x[:, 2] - 1.0) / np.sqrt(2.0 / 3.0)}[j]
-    return z[:, :1] * own
+    centre, unit = {0: (0.5, 1.0), 1: (0.0, 1.0), 2: (1.0, np.sqrt(2.0 / 3.0))}[j]
+    return z[:, :1] * ((x[:, j] - centre) / unit)
 
 
 def likelihoods(x, child, parents, rng):
@@ -84,21 +85,36 @@ def evidences(x):
     return out
 
 
-@cache
-def graph_probabilities(d=3):
-    graphs, found = all_dags(d), evidences(table(d))
+def graph_weights(x):
+    """Evidence of each graph, the last column, and its batches."""
+    d = x.shape[1]
+    graphs, found = all_dags(d), evidences(x)
     weight = np.ones((len(graphs), BATCHES + 1))
     for g, graph in enumerate(graphs):
         for child in range(d):
             own = found[child, tuple(np.flatnonzero(graph[:, child]).tolist())]
             weight[g] *= np.append(own, own.mean())
+    return weight
+
+
+def normalised(weight):
+    """Probabilities from weights and their batches, and standard errors."""
     p = weight / weight.sum(axis=0)
-    return graphs, p[:, -1], p[:, :-1].std(axis=1, ddof=1) / np.sqrt(BATCHES)
+    return p[:, -1], p[:, :-1].std(axis=1, ddof=1) / np.sqrt(BATCHES)
 
 
-def chain(draws, candidates=None, d=3):
+@cache
+def graph_probabilities(d=3):
+    return all_dags(d), *normalised(graph_weights(table(d)))
+
+
+def chain(draws, candidates=None, d=3, gaps=()):
+    """Graphs of a chain, and missing values."""
     names = NAMES[:d]
-    frame = pd.DataFrame(table(d), columns=names)
+    values = table(d)
+    for place in gaps:
+        values[place] = np.nan
+    frame = pd.DataFrame(values, columns=names)
     kinds = dict(zip(names, FAMILIES, strict=False))
     options = {"kinds": kinds, "coefficient_scale": SCALE}
     with bayesian_network(frame, score="mixed", **options) as model:
@@ -107,7 +123,7 @@ def chain(draws, candidates=None, d=3):
     point, kept = model.initial_point(), []
     for _ in range(draws):
         point, _ = step.step(point)
-        kept.append(point["dag"].ravel())
+        kept.append([*point["dag"].ravel(), *point.get("x_missing", ())])
     return np.array(kept)
 
 
@@ -139,3 +155,30 @@ def test_the_laplace_approximation_alone_is_noticed(monkeypatch):
         assert_matches_enumeration(
             draws, probabilities, states=graphs.reshape(25, 9), errors=errors
         )
+
+
+#: Missing values of two columns of states, three of them in two rows.
+GAPS = ((0, 0), (0, 2), (4, 2))
+
+
+@cache
+def joint_probabilities():
+    """Graphs and missing states: joint states, their probabilities and standard errors."""
+    x, states, weights = table(), [], []
+    graphs = all_dags(3).reshape(25, 9)
+    for own in product(range(2), range(3), range(3)):
+        for place, value in zip(GAPS, own, strict=True):
+            x[place] = value
+        states.append(np.column_stack([graphs, np.tile(own, (25, 1))]))
+        weights.append(graph_weights(x))
+    return np.concatenate(states).astype(int), *normalised(np.concatenate(weights))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("moves", ["independent", "arcs"])
+def test_missing_states_and_graphs_have_their_joint_posterior(moves, monkeypatch):
+    if moves == "arcs":
+        monkeypatch.setattr(mixed, "_INDEPENDENT_GAPS", 0)
+    states, probabilities, errors = joint_probabilities()
+    draws = chain(3000, gaps=GAPS).astype(int)
+    assert_matches_enumeration(draws, probabilities, states=states, errors=errors)

@@ -9,16 +9,19 @@ from tools.geweke import assert_geweke
 from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.kernels.dag_priors import ParentPrior
 from bayesstruct.networks.kernels.dags import topological_order
+from bayesstruct.networks.kernels.mixed_gaps import draw_gaps
 from bayesstruct.networks.kernels.mixed_layout import MixedLayout
 from bayesstruct.networks.kernels.prior_draws import draw_dag
 from bayesstruct.networks.kernels.scores.mixed import FamilyFit, MixedScore
-from bayesstruct.networks.steps import mixed
+from bayesstruct.networks.steps import mixed, mixed_gaps
 
 D, N, SCALE = 3, 4, 1.0
 PRIOR = ParentPrior(D)
 #: Values that are set from outside, in some cases.
 SET = np.zeros((N, D), bool)
 SET[:2, 1] = True
+#: Missing values in some cases: a whole row, two values of another, none of a third.
+MISSING = np.array([[0, 0, 1], [1, 0, 1], [0, 0, 0], [1, 1, 1]], bool)
 CASES = {
     "student": (("student", "ordinal", "multinomial"), (0, 3, 3)),
     "laplace": (("laplace", "cloglog", "normal"), (0, 2, 0)),
@@ -130,7 +133,16 @@ def statistics_of(layout):
     return statistics
 
 
-def geweke(case, moves, draws, *, was_set=None, seed=1):
+def graph_moves(moves, problem):
+    if moves == "arcs":
+        return mixed_gaps.ArcMoves(problem)
+    if moves == "independent":
+        return mixed._IndependentMoves(problem)
+    return mixed._PartitionMoves(problem, 1, 2)
+
+
+def geweke(case, moves, draws, *, was_set=None, missing=None, seed=1):
+    """Compare draws from the prior with those of the step; with missing values rows are drawn anew before it, not after."""
     families, states = CASES[case]
     layout = MixedLayout(families, states)
     was_set = np.zeros((N, D), bool) if was_set is None else was_set
@@ -142,23 +154,29 @@ def geweke(case, moves, draws, *, was_set=None, seed=1):
         vector = prior_vector(rng, layout, dag)
         return dag, vector, rows(rng, layout, dag, vector, was_set, setting)
 
-    def transition(rng, state):
-        dag, vector, x = state
+    def move(rng, dag, vector, x):
         score = MixedScore(x, families, states, scale=SCALE, interventions=was_set)
         problem = NetworkProblem(tuple("abc"), score, PRIOR, False)
-        graphs = (
-            mixed._IndependentMoves(problem)
-            if moves == "independent"
-            else mixed._PartitionMoves(problem, 1, 2)
-        )
         fits = [score.fit(i, np.flatnonzero(own)) for i, own in enumerate(dag.T)]
         chain = mixed.MixedChain(score, dag.copy(), rng, [fit.free(vector) for fit in fits])
-        for change in graphs.changes():
+        for change in graph_moves(moves, problem).changes():
             chain.move(change)
         chain.refresh()
-        dag, vector = chain.graph, chain.vector()
+        return chain.graph, chain.vector()
+
+    def transition(rng, state):
+        dag, vector = move(rng, *state)
         return dag, vector, rows(rng, layout, dag, vector, was_set, setting)
 
+    def transition_with_gaps(rng, state):
+        dag, vector, _ = state
+        x = rows(rng, layout, dag, vector, was_set, setting)
+        for _ in range(2):
+            dag, vector = move(rng, dag, vector, x)
+            draw_gaps(rng, layout, vector, dag, x, missing, ~was_set)
+        return dag, vector, x
+
+    transition = transition if missing is None else transition_with_gaps
     return assert_geweke(
         forward, transition, statistics_of(layout), draws=draws, batches=20, seed=seed
     )
@@ -189,3 +207,11 @@ def test_values_that_were_set_and_count_as_drawn_are_noticed(monkeypatch):
     monkeypatch.setattr(MixedScore, "__init__", wrong)
     with pytest.raises(AssertionError, match="worst z"):
         geweke("laplace", "independent", 1_000, was_set=SET)
+
+
+@pytest.mark.calibration
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("moves", ["independent", "arcs"])
+def test_the_step_has_the_joint_law_with_missing_values(case, moves, full):
+    was_set = SET if case == "laplace" else None
+    geweke(case, moves, 4_000 if full else 400, was_set=was_set, missing=MISSING)
