@@ -204,49 +204,55 @@ def _component(parent, i):
 
 
 @inner
-def _drop_ways(rng, tree, lines, shares, member):
-    """Keep the old lines, first in `tree`, and join components over them; return how many lines are kept."""
-    kept, all_old, limit = 0, 1.0, rng.random()
-    for line in range(lines):
-        i, j = tree[line]
-        all_old *= 1.0 - shares[j * (j - 1) // 2 + i]
+def _drop_ways(rng, tree, places, lines, shares):
+    """Move the old lines to the front of `tree`; return how many they are."""
+    at, all_old, limit = 0, 1.0, rng.random()
+    while at < lines:
+        all_old *= 1.0 - shares[places[at]]
         # One number decides up to the next way over v: that none is one has the product as its probability.
-        if all_old <= limit:
-            all_old, limit = 1.0, rng.random()
-        else:
-            tree[kept] = tree[line]
-            kept += 1
-    if kept < lines:
-        for line in range(kept):
-            i, j = tree[line]
-            member[_component(member, j)] = _component(member, i)
-    return kept
+        if all_old > limit:
+            at += 1
+            continue
+        all_old, limit = 1.0, rng.random()
+        lines -= 1
+        places[at] = places[lines]
+        tree[at, 0], tree[at, 1] = tree[lines, 0], tree[lines, 1]
+    return lines
 
 
 @inner
-def _pick_in_components(rng, logs, v, member, top, total, pick):
+def _components(tree, lines, member):
+    """Fill in one node of the component of each node: the same one for all that the lines join."""
+    for i in range(len(member)):
+        member[i] = i
+    for line in range(lines):
+        i, j = tree[line, 0], tree[line, 1]
+        member[_component(member, j)] = _component(member, i)
+    for i in range(len(member)):
+        member[i] = _component(member, i)
+
+
+@inner
+def _pick_in_components(rng, logs, member, top, weight, total, pick):
     """Pick one node of each component by the weights of its lines to v."""
-    for i in range(v):
-        top[i], total[i], pick[i] = -np.inf, 0.0, -1
-    for i in range(v):
-        c = _component(member, i)
-        top[c] = max(top[c], logs[i])
-    for i in range(v):
-        c = _component(member, i)
-        if logs[i] > -np.inf:
-            total[c] += math.exp(logs[i] - top[c])
-    for c in range(v):
+    top[:], total[:], pick[:] = -np.inf, 0.0, -1
+    for i in range(len(member)):
+        top[member[i]] = max(top[member[i]], logs[i])
+    for i in range(len(member)):
+        weight[i] = math.exp(logs[i] - top[member[i]]) if logs[i] > -np.inf else 0.0
+        total[member[i]] += weight[i]
+    for c in range(len(member)):
         if member[c] == c:
             total[c] *= rng.random()
-    for i in range(v):
-        c = _component(member, i)
-        if logs[i] > -np.inf and (total[c] >= 0.0 or pick[c] < 0):
+    for i in range(len(member)):
+        c = member[i]
+        if weight[i] > 0.0 and (total[c] >= 0.0 or pick[c] < 0):
             pick[c] = i
-            total[c] -= math.exp(logs[i] - top[c])
+            total[c] -= weight[i]
 
 
 @numpy_kernel
-def draw_over(rng, ways, units, exponents, v, shares, trees):
+def draw_over(rng, ways, units, exponents, v, shares, trees, places):
     """Turn draws of trees of the nodes below v into draws with v.
 
     Parameters
@@ -259,26 +265,30 @@ def draw_over(rng, ways, units, exponents, v, shares, trees):
         Those of v, from `eliminate`.
     trees : (draws, n - 1, 2) int64, overwritten
         The first v lines of each tree, ends in increasing order, in the order of the nodes there.
+    places : (draws, n - 1) int32, overwritten
+        Where the shares of these lines are.
     """
     member, pick = np.empty(v, np.int64), np.empty(v, np.int64)
-    top, total, logs, sums = np.empty(v), np.empty(v), np.empty(v), np.empty(v)
+    top, weight, total, logs, sums = np.empty((5, v))
     running = 0.0
     for i in range(v):
         x = ways[v, i]
         logs[i] = math.log(x) + units[v, i] * _LOG_2 if x > 0.0 else -np.inf
         running += x * _HALVES[min(exponents[v] - units[v, i], 500)]
         sums[i] = running
-    for tree in trees:
-        for i in range(v):
-            member[i] = i
-        kept = _drop_ways(rng, tree, v - 1, shares, member)
+    for at in range(len(trees)):
+        tree = trees[at]
+        kept = first = _drop_ways(rng, tree, places[at], v - 1, shares)
         if kept == v - 1:
             # The first sum above a number below the last one; where sums are equal there is no line.
-            at = np.searchsorted(sums, running * rng.random(), side="right")
-            tree[kept, 0], tree[kept, 1] = min(at, v - 1), v
-            continue
-        _pick_in_components(rng, logs, v, member, top, total, pick)
-        for c in range(v):
-            if member[c] == c:
-                tree[kept, 0], tree[kept, 1] = pick[c], v
-                kept += 1
+            i = np.searchsorted(sums, running * rng.random(), side="right")
+            tree[kept, 0], tree[kept, 1] = min(i, v - 1), v
+        else:
+            _components(tree, kept, member)
+            _pick_in_components(rng, logs, member, top, weight, total, pick)
+            for c in range(v):
+                if member[c] == c:
+                    tree[kept, 0], tree[kept, 1] = pick[c], v
+                    kept += 1
+        for line in range(first, v):
+            places[at, line] = v * (v - 1) // 2 + tree[line, 0]

@@ -102,11 +102,14 @@ class _Scaled:
             kept.append(weights[: first + 1, : first + 1].copy())
             self._steps(weights, first, last, masses, np.empty((0, 0)))
         shares = np.empty((size, max((n - 1) * (n - 2) // 2, 1)))
+        places = np.empty(out.shape[:2], np.int32)
         for first, last in reversed(blocks):
             weights = kept.pop()
             self._steps(weights, first, last, masses, shares)
             for v in range(last, first + 1):
-                draw_over(rng, weights, self.units, self.exponents, v, shares[v - last], out)
+                draw_over(
+                    rng, weights, self.units, self.exponents, v, shares[v - last], out, places
+                )
 
     def _steps(self, weights, first, last, masses, shares):
         from bayesstruct.graphs.spanning_trees.elimination import eliminate
@@ -202,9 +205,7 @@ class SpanningTrees:
 
         out, own = np.empty((self.n, self.n)), self._scaled
         ways, masses = self._eliminated
-        line_probabilities(
-            self.log_weights, own.order, ways, own.units, own.exponents, masses, out
-        )
+        line_probabilities(self.log_weights, own.order, ways, own.units, own.exponents, masses, out)
         return out
 
     def draw(self, draws: int, random_seed: Any = None) -> np.ndarray:
