@@ -45,15 +45,15 @@ class TreePosterior:
     trees : SpanningTrees
         The posterior of trees of column numbers. Its ``log_weights``, (p, p), are log Bayes factors of dependence of two columns plus log prior
         odds of the edge.
-    log_prior_total : float
-        Log of the sum of the prior weights over all trees.
+    log_prior_odds : (p, p) ndarray
+        Log prior odds of the edges; -inf where an edge is forbidden.
     log_independent : float
         Log marginal likelihood of the table if all columns are independent.
     """
 
     names: tuple[str, ...]
     trees: SpanningTrees
-    log_prior_total: float
+    log_prior_odds: np.ndarray
     log_independent: float
 
     def __repr__(self) -> str:
@@ -65,6 +65,11 @@ class TreePosterior:
         import pandas as pd
 
         return pd.DataFrame(self.trees.probabilities, list(self.names), list(self.names))
+
+    @cached_property
+    def log_prior_total(self) -> float:
+        """Log of the sum of the prior weights over all trees."""
+        return log_tree_sum(self.log_prior_odds)
 
     @property
     def log_normaliser(self) -> float:
@@ -218,9 +223,7 @@ def tree_posterior(
     gains = pairs - alone[:, None]
     # Both directions are the same number but for rounding.
     weights = odds + (gains + gains.T) / 2.0
-    return TreePosterior(
-        table.names, SpanningTrees(weights), log_tree_sum(odds), float(alone.sum())
-    )
+    return TreePosterior(table.names, SpanningTrees(weights), odds, float(alone.sum()))
 
 
 def _table_score(data, score, size, states):
