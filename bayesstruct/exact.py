@@ -16,6 +16,7 @@ from bayesstruct.sem.exact.identifiability import (
     tolerated_variance_ratio,
 )
 from bayesstruct.sem.exact.posterior import SemPosterior, linear_sem
+from bayesstruct.trees.exact import TreePosterior, tree_posterior
 
 __all__ = [
     "AveragedTAN",
@@ -26,6 +27,7 @@ __all__ = [
     "LogConstant",
     "SemPosterior",
     "SinkIdentifiability",
+    "TreePosterior",
     "averaged_tan",
     "dag_posterior",
     "g_wishart_log_constant",
@@ -34,4 +36,5 @@ __all__ = [
     "prior_arc_probabilities",
     "sink_identifiability",
     "tolerated_variance_ratio",
+    "tree_posterior",
 ]

@@ -10,7 +10,7 @@ from bayesstruct.classifiers.kernels.scores import SAMPLE_SIZE, ClassifierScore
 from bayesstruct.data.arguments import number
 from bayesstruct.data.coding import StateCoding
 from bayesstruct.data.errors import TableError
-from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
+from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, log_tree_sum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,19 +94,14 @@ class AveragedTAN:
 
     def _log_joint(self, row):
         """Log predictive probability of a row with each class but for a constant, (classes,)."""
-        from bayesstruct.graphs.spanning_trees.elimination import eliminate
-
         pairs, single, prior = self._predictive
         m, out = len(row), np.empty(len(prior))
         index = np.arange(m)
-        joined = np.empty((m, m))
         for c in range(len(out)):
             own = single[index, c, row]
             ratio = pairs[index[:, None], index, c, row[:, None], row]
             logs = self.trees.log_weights + ratio - own[:, None] - own
-            np.fill_diagonal(logs, -np.inf)
-            total = eliminate(np.ascontiguousarray(logs), joined, np.empty(0))
-            out[c] = prior[c] + own.sum() + total
+            out[c] = prior[c] + own.sum() + log_tree_sum(np.ascontiguousarray(logs))
         return out
 
     @cached_property

@@ -57,9 +57,23 @@ FAULTS = [
     Fault(
         "trees: ways over a node count twice",
         "bayesstruct/graphs/spanning_trees/elimination.py",
-        "way = joined[v, i] + logs[v, j]",
-        "way = joined[v, i] + logs[v, j] + math.log(2.0)",
+        "way = scaled[v, i] * x * _factor(units, v, j, i, base)",
+        "way = scaled[v, i] * x * _factor(units, v, j, i, base) * 2.0",
         "graphs/spanning_trees classifiers",
+    ),
+    Fault(
+        "trees: weights of edges lack a margin",
+        "bayesstruct/trees/exact.py",
+        "gains = pairs - alone[:, None]",
+        "gains = pairs",
+        "trees",
+    ),
+    Fault(
+        "trees: pairs of states have the pseudo-counts of single ones",
+        "bayesstruct/networks/kernels/scores/pair_counts.py",
+        "cell = size / np.multiply.outer(own, states[owner])",
+        "cell = size / np.multiply.outer(own, np.ones(len(owner)))",
+        "trees",
     ),
     Fault(
         "fcll: shares of the state are those given the class",

@@ -1,5 +1,6 @@
 """Distributions over spanning trees whose probability is a product over their lines."""
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from bayesstruct.data.arguments import generator, whole_number
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["SpanningTrees", "log_weight_matrix", "rooted"]
+__all__ = ["SpanningTrees", "log_tree_sum", "log_weight_matrix", "rooted"]
 
 
 def log_weight_matrix(log_weights: "ArrayLike") -> np.ndarray:
@@ -45,6 +46,96 @@ def log_weight_matrix(log_weights: "ArrayLike") -> np.ndarray:
     return logs
 
 
+@dataclass(frozen=True, eq=False)
+class _Scaled:
+    """Weights in the units of :mod:`bayesstruct.graphs.spanning_trees.elimination`, nodes in Prim's order.
+
+    Attributes
+    ----------
+    order, exponents : (n,) ndarray of int
+    units : (n, n) ndarray of int
+    weights : (n, n) ndarray of float
+        Lower triangles.
+    """
+
+    order: np.ndarray
+    exponents: np.ndarray
+    units: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def read(cls, logs: np.ndarray) -> "_Scaled | None":
+        """Scale the weights; None if there is no tree."""
+        from bayesstruct.graphs.spanning_trees.elimination import prim_order, scale_weights
+
+        n = len(logs)
+        order, exponents = np.empty(n, np.int64), np.empty(n, np.int64)
+        if not prim_order(logs, order, exponents):
+            return None
+        units, weights = np.zeros((n, n), np.int64), np.zeros((n, n))
+        scale_weights(logs, order, exponents, units, weights)
+        return cls(order, exponents, units, weights)
+
+    def eliminate(self, weights: np.ndarray) -> np.ndarray:
+        """Eliminate all nodes but the first in `weights`; return the mass of each node."""
+        masses = np.ones(len(weights))
+        self._steps(weights, len(weights) - 1, 1, masses, np.empty((0, 0)))
+        return masses
+
+    def log_total(self, masses: np.ndarray) -> float:
+        """Log sum over all trees from the masses of the nodes."""
+        return float(np.log(masses[1:]).sum() + np.log(2.0) * self.exponents[1:].sum())
+
+    def draw(self, rng: np.random.Generator, out: np.ndarray) -> None:
+        """Draw trees, ends of lines as places in the order.
+
+        The weights of all steps would be n matrices: about the square root of n of them are kept, and those between two of
+        these are computed a second time.
+        """
+        from bayesstruct.graphs.spanning_trees.elimination import draw_over
+
+        n, masses = len(self.order), np.ones(len(self.order))
+        size = max(1, round(np.sqrt(n)))
+        blocks = [(first, max(first - size + 1, 1)) for first in range(n - 1, 0, -size)]
+        weights, kept = self.weights.copy(), []
+        for first, last in blocks:
+            kept.append(weights[: first + 1, : first + 1].copy())
+            self._steps(weights, first, last, masses, np.empty((0, 0)))
+        shares = np.empty((size, max((n - 1) * (n - 2) // 2, 1)))
+        places = np.empty(out.shape[:2], np.int32)
+        for first, last in reversed(blocks):
+            weights = kept.pop()
+            self._steps(weights, first, last, masses, shares)
+            for v in range(last, first + 1):
+                draw_over(
+                    rng, weights, self.units, self.exponents, v, shares[v - last], out, places
+                )
+
+    def _steps(self, weights, first, last, masses, shares):
+        from bayesstruct.graphs.spanning_trees.elimination import eliminate
+
+        eliminate(weights, self.units, self.exponents, first, last, masses, shares)
+
+
+def log_tree_sum(log_weights: np.ndarray) -> float:
+    """Log sum of the weights of all spanning trees.
+
+    Parameters
+    ----------
+    log_weights : (n, n) ndarray of float
+        Symmetric; not checked. The diagonal is not used.
+
+    Returns
+    -------
+    float
+        -inf if there is no tree.
+    """
+    scaled = _Scaled.read(log_weights)
+    if scaled is None:
+        return -np.inf
+    return scaled.log_total(scaled.eliminate(scaled.weights))
+
+
 class SpanningTrees:
     r"""All spanning trees of a graph, each with a probability in proportion to the product of the weights of its lines.
 
@@ -60,8 +151,6 @@ class SpanningTrees:
     n : int
         Number of nodes.
     log_weights : (n, n) ndarray of float
-    log_total : float
-        :math:`\log Z`.
 
     Raises
     ------
@@ -70,8 +159,8 @@ class SpanningTrees:
 
     Notes
     -----
-    Setting up takes :math:`O(n^3)` operations and :math:`n^3 / 6` numbers, a draw :math:`O(n^2)` operations, however
-    much the weights differ: random walks (Wilson 1996) take exponentially long where groups of nodes are joined by light lines. See
+    Sum and probabilities take :math:`O(n^3)` operations and some matrices of n x n numbers, a draw :math:`O(n^2)` operations and
+    all draws together :math:`O(n^{2.5})` numbers, however much the weights differ: random walks (Wilson 1996) take exponentially long where groups of nodes are joined by light lines. See
     :mod:`bayesstruct.graphs.spanning_trees.elimination`.
 
     References
@@ -89,25 +178,34 @@ class SpanningTrees:
     """
 
     def __init__(self, log_weights: "ArrayLike"):
-        from bayesstruct.graphs.spanning_trees.elimination import eliminate, share_count
-
         self.log_weights = log_weight_matrix(log_weights)
         self.n = len(self.log_weights)
-        self._joined = np.full((self.n, self.n), -np.inf)
-        self._shares = np.empty(share_count(self.n))
-        self.log_total = float(eliminate(self.log_weights.copy(), self._joined, self._shares))
-        if self.log_total == -np.inf:
+        scaled = _Scaled.read(self.log_weights)
+        if scaled is None:
             raise ValueError(
                 "no tree joins all nodes: the lines whose weight is not 0 do not connect them"
             )
+        self._scaled = scaled
+
+    @cached_property
+    def _eliminated(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights after elimination of all nodes but the first, and the mass of each node."""
+        weights = self._scaled.weights.copy()
+        return weights, self._scaled.eliminate(weights)
+
+    @cached_property
+    def log_total(self) -> float:
+        """Logarithm of the sum over all trees."""
+        return self._scaled.log_total(self._eliminated[1])
 
     @cached_property
     def probabilities(self) -> np.ndarray:
         """Probability that a tree has each line, (n, n), symmetric; sums to n - 1 over the lines."""
         from bayesstruct.graphs.spanning_trees.elimination import line_probabilities
 
-        out = np.empty((self.n, self.n))
-        line_probabilities(self._joined, self._shares, out)
+        out, own = np.empty((self.n, self.n)), self._scaled
+        ways, masses = self._eliminated
+        line_probabilities(self.log_weights, own.order, ways, own.units, own.exponents, masses, out)
         return out
 
     def draw(self, draws: int, random_seed: Any = None) -> np.ndarray:
@@ -123,10 +221,10 @@ class SpanningTrees:
         (draws, n - 1, 2) ndarray of int
             The lines of each tree, ends in increasing order.
         """
-        from bayesstruct.graphs.spanning_trees.elimination import draw_lines
-
         out = np.empty((whole_number("draws", draws, 0), self.n - 1, 2), np.int64)
-        draw_lines(generator(random_seed), self._joined, self._shares, out)
+        self._scaled.draw(generator(random_seed), out)
+        out = self._scaled.order[out]
+        out.sort(axis=2)
         return out
 
     def log_probability(self, lines: "ArrayLike") -> float:

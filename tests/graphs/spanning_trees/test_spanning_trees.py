@@ -1,6 +1,7 @@
 """Spanning trees against enumeration, networkx and another way to draw them."""
 
 import itertools
+import math
 
 import networkx as nx
 import numpy as np
@@ -77,6 +78,95 @@ def test_probabilities_of_weights_that_differ_by_hundreds_of_orders_of_magnitude
         absent = np.exp(SpanningTrees(without).log_total - trees.log_total)
         # Differences of logarithms near 10,000.
         np.testing.assert_allclose(1.0 - p[i, j], absent, atol=1e-11)
+
+
+def in_whole_numbers(powers):
+    """Log sum over all trees with weights 2 ** powers, and probabilities of the lines, without rounding before the end."""
+    low = 5 * int(powers.min())
+    total, own = 0, dict.fromkeys(itertools.combinations(range(len(powers)), 2), 0)
+    for lines in all_trees(len(powers)):
+        weight = 1 << (sum(int(powers[e]) for e in lines) - low)
+        total += weight
+        for e in lines:
+            own[e] += weight
+    extra = max(total.bit_length() - 100, 0)
+    log_total = math.log(total >> extra) + (extra + low) * math.log(2)
+    return log_total, {pair: value / total for pair, value in own.items()}
+
+
+@pytest.mark.parametrize("range_", [3, 60, 1000, 6000])
+@pytest.mark.parametrize("seed", range(6))
+def test_probabilities_are_those_of_whole_numbers_of_any_size(range_, seed):
+    """Weights are powers of 2 up to 2 ** 6000, and near ties of far weights have probabilities between."""
+    rng = np.random.default_rng(seed)
+    n = 5
+    # Nodes in two levels of groups: many lines over the same cut have weights of the same order.
+    group = rng.integers(0, 3, n)
+    level = rng.integers(-range_, range_ + 1, (3, 3))
+    powers = level[group[:, None], group] + rng.integers(0, 3, (n, n))
+    powers = np.minimum(powers, powers.T)
+    log_total, own = in_whole_numbers(powers)
+    trees = SpanningTrees(powers * math.log(2))
+    # Logarithms of up to 4 * 6000 * log(2) have the rounding error 2e-12 each.
+    np.testing.assert_allclose(trees.log_total, log_total, rtol=1e-14, atol=1e-11)
+    found = [trees.probabilities[pair] for pair in own]
+    # Relative errors: those of the weights, which come from logarithms. Below, powers of 2 are no floats.
+    np.testing.assert_allclose(found, [*own.values()], rtol=1e-10, atol=1e-280)
+
+
+def resistance_by_inverse(powers):
+    """Probabilities from the inverse of the Laplacian matrix, which has no digits left if weights differ much."""
+    w = 2.0 ** powers.astype(float)
+    np.fill_diagonal(w, 0.0)
+    inverse = np.linalg.pinv(np.diag(w.sum(axis=1)) - w)
+    own = np.diag(inverse)
+    return w * (own[:, None] + own - 2 * inverse)
+
+
+def test_the_inverse_of_the_laplacian_matrix_is_wrong_where_sums_of_positive_numbers_are_right():
+    powers = np.zeros((5, 5), int)
+    powers[:3, 3:] = powers[3:, :3] = -60
+    _, own = in_whole_numbers(powers)
+    assert abs(own[0, 3] - 1 / 6) < 1e-15  # one of six lines joins the two groups
+    np.testing.assert_allclose(
+        SpanningTrees(powers * math.log(2)).probabilities[0, 3], 1 / 6, rtol=1e-13
+    )
+    assert abs(resistance_by_inverse(powers)[0, 3] - 1 / 6) > 0.01
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("bottleneck", [0.0, -3000.0])
+def test_draws_of_five_nodes_have_the_law_of_all_trees(bottleneck):
+    logs = weights(5, 11, 0.7)
+    logs[:2, 2:] += bottleneck
+    logs[2:, :2] += bottleneck
+    trees, log_p, *_ = enumerated(logs)
+    n = 200_000
+    drawn = SpanningTrees(logs).draw(n, 4)
+    code = np.sort(5 * drawn[..., 0] + drawn[..., 1], axis=1) @ 25 ** np.arange(4)
+    known = [sorted(5 * i + j for i, j in lines) @ 25 ** np.arange(4) for lines in trees]
+    counts = np.array([(code == k).sum() for k in known])
+    assert counts.sum() == n
+    # At this number of draws it is .006 on average if all 125 trees are equally probable, and less if not.
+    assert np.abs(counts / n - np.exp(log_p)).sum() / 2 < 0.01
+
+
+def test_a_way_that_is_left_out_is_noticed(monkeypatch):
+    """Draws that keep all lines as old ones are those of another distribution."""
+    logs = weights(4, 7)
+    trees, log_p, *_ = enumerated(logs)
+    ours, n = SpanningTrees(logs), 8000
+    scaled = ours._scaled
+    steps = type(scaled)._steps
+
+    def without_ways(self, *arguments):
+        steps(self, *arguments)
+        arguments[-1][...] = 0.0
+
+    monkeypatch.setattr(type(scaled), "_steps", without_ways)
+    counts = tree_counts(ours.draw(n, 3))
+    found = np.array([counts.get(tuple(sorted(lines)), 0) for lines in trees])
+    assert ((found - n * np.exp(log_p)) ** 2 / (n * np.exp(log_p))).sum() > 44
 
 
 def test_lines_that_are_not_there_are_in_no_tree():

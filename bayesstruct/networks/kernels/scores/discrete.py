@@ -115,6 +115,26 @@ class BDeu(_Counts):
     def _value(self, child):
         return self.equivalent_sample_size
 
+    def single_parents(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of all families with no parent and with one.
+
+        Returns
+        -------
+        alone : (d,) ndarray
+        pairs : (d, d) ndarray
+            Entry [child, parent]; the diagonal is 0.
+        """
+        from bayesstruct.networks.kernels.scores.pair_counts import dirichlet_pairs
+
+        alone, pairs = np.zeros(self.d), np.zeros((self.d, self.d))
+        for group, weights in enumerate(self._weights):
+            children = np.flatnonzero((self._group == group) & (self.n_rows > 0))
+            alone[children], pairs[children] = dirichlet_pairs(
+                self._x, weights, self._states, children, self.equivalent_sample_size
+            )
+        np.fill_diagonal(pairs, 0.0)
+        return alone, pairs
+
 
 class BDe(_Counts):
     r"""Marginal likelihood of discrete networks with the same pseudo-count in each cell.

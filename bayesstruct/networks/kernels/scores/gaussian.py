@@ -82,6 +82,33 @@ class _Gaussian(Score):
             np.outer(some, [self._weight, self._floor, self._tol]),
         )
 
+    def single_parents(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of all families with no parent and with one.
+
+        Returns
+        -------
+        alone : (d,) ndarray
+        pairs : (d, d) ndarray
+            Entry [child, parent]; the diagonal is 0.
+        """
+        alone, pairs = np.zeros(self.d), np.zeros((self.d, self.d))
+        for group, rows in enumerate(self._kept):
+            if not rows.any():
+                continue
+            children = np.flatnonzero(self._group == group)
+            matrix, offset, slope = self._of_group(group)
+            own, pivot = matrix.diagonal(), np.maximum(matrix.diagonal(), self._floor)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                left = own[children, None] - matrix[children] ** 2 / pivot
+                left = np.maximum(left, self._floor)
+                scores = offset[1] - slope[1] * np.log(left) - self._weight * np.log(pivot)
+                first = np.maximum(own[children], self._floor)
+                alone[children] = offset[0] - slope[0] * np.log(first)
+            dead = (left <= self._tol * own[children, None]) | (pivot <= self._tol * own)
+            pairs[children] = np.where(dead, -np.inf, scores)
+        np.fill_diagonal(pairs, 0.0)
+        return alone, pairs
+
     @abstractmethod
     def _prepare(self, rows):
         """Matrix, and the constants and factors of each size of a parent set."""

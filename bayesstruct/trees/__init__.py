@@ -1,0 +1,1 @@
+"""Trees: undirected graphs that join all columns without a cycle."""

@@ -1,0 +1,266 @@
+r"""The exact posterior over the trees that join all columns of a table.
+
+If the prior of the parameters is the same for equivalent directed graphs, the marginal likelihood of a tree T is
+
+.. math::
+
+    p(D \mid T) = \prod_i p(D_i) \prod_{ij \in T} \frac{p(D_i, D_j)}{p(D_i) \, p(D_j)},
+
+a product over its edges, and sums over all :math:`p^{p - 2}` trees are determinants (Kirchhoff).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesstruct.data.arguments import choice, number
+from bayesstruct.data.edge_priors import edge_probability_matrix
+from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.graphs.spanning_trees.maximum import maximum_spanning_forest
+from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, log_tree_sum
+from bayesstruct.networks.data.tables import network_table
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+    from numpy.typing import ArrayLike
+
+    from bayesstruct.data.intake import TableLike
+
+__all__ = ["TreePosterior", "tree_posterior"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreePosterior:
+    """Exact posterior over the trees that join all columns of a table; made by :func:`tree_posterior`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The p columns.
+    trees : SpanningTrees
+        The posterior of trees of column numbers. Its ``log_weights``, (p, p), are log Bayes factors of dependence of two columns plus log prior
+        odds of the edge.
+    log_prior_odds : (p, p) ndarray
+        Log prior odds of the edges; -inf where an edge is forbidden.
+    log_independent : float
+        Log marginal likelihood of the table if all columns are independent.
+    """
+
+    names: tuple[str, ...]
+    trees: SpanningTrees
+    log_prior_odds: np.ndarray
+    log_independent: float
+
+    def __repr__(self) -> str:
+        return f"TreePosterior({len(self.names):,} variables)"
+
+    @cached_property
+    def edge_probabilities(self) -> "pd.DataFrame":
+        """Posterior probability of each edge, (p, p), symmetric; the diagonal is 0. The edges' sum is p - 1."""
+        import pandas as pd
+
+        return pd.DataFrame(self.trees.probabilities, list(self.names), list(self.names))
+
+    @cached_property
+    def log_prior_total(self) -> float:
+        """Log of the sum of the prior weights over all trees."""
+        return log_tree_sum(self.log_prior_odds)
+
+    @property
+    def log_normaliser(self) -> float:
+        """Log of the sum over all trees of the products of the weights of their edges."""
+        return self.trees.log_total
+
+    @property
+    def log_evidence(self) -> float:
+        r"""Log marginal likelihood :math:`\log \sum_T p(T) p(D \mid T)`; numbers are standardised."""
+        return self.log_independent + self.log_normaliser - self.log_prior_total
+
+    @cached_property
+    def best(self) -> "nx.Graph":
+        """The most probable tree, its edges with their log weights as ``weight`` (Chow and Liu 1968)."""
+        return self.graph(maximum_spanning_forest(self.trees.log_weights))
+
+    def draw(self, draws: int = 1000, random_seed: Any = None) -> np.ndarray:
+        """Draw independent trees from the posterior.
+
+        Parameters
+        ----------
+        draws : int, default 1000
+        random_seed : int or numpy.random.Generator, optional
+
+        Returns
+        -------
+        (draws, p - 1, 2) ndarray of int
+            The edges of each tree, as positions of the columns in increasing order; `graph` makes a graph of one.
+        """
+        return self.trees.draw(draws, random_seed)
+
+    def graph(self, lines: "ArrayLike") -> "nx.Graph":
+        """Return a tree as a graph.
+
+        Parameters
+        ----------
+        lines : (p - 1, 2) array_like of int
+            Positions of the columns that each edge joins, as in a draw.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes are columns; edges have their log weight as ``weight``.
+        """
+        import networkx as nx
+
+        graph: nx.Graph = nx.Graph()
+        graph.add_nodes_from(self.names)
+        for i, j in np.asarray(lines, int).reshape(-1, 2).tolist():
+            weight = float(self.trees.log_weights[i, j])
+            graph.add_edge(self.names[i], self.names[j], weight=weight)
+        return graph
+
+    def log_probability(self, lines: "ArrayLike") -> float:
+        """Log posterior probability of a tree.
+
+        Parameters
+        ----------
+        lines : (p - 1, 2) array_like of int
+            Positions of the columns that each edge joins; that they form a tree is not checked.
+        """
+        return self.trees.log_probability(lines)
+
+
+def tree_posterior(
+    data: "TableLike",
+    *,
+    score: str = "bge",
+    edge_probability: "float | pd.DataFrame | ArrayLike" = 0.5,
+    forbidden: Iterable[tuple[str, str]] = (),
+    equivalent_sample_size: float = 1.0,
+    states: "dict | list | None" = None,
+) -> TreePosterior:
+    r"""Exact posterior over all trees of up to two thousand columns.
+
+    A tree joins all columns without a cycle: columns without a common edge are independent given those on the way between
+    them. Parameters are integrated out and all trees are summed over, so that nothing is sampled and nothing has to converge.
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+        (n, p) table without missing values, p at least 2: numbers, which are standardised, or states.
+    score : {"bge", "bdeu"}
+        Marginal likelihood. ``"bge"``: numbers, jointly normal, with a normal-Wishart prior. ``"bdeu"``: states, with Dirichlet priors of
+        their probabilities. As in :func:`bayesstruct.exact.dag_posterior`.
+    edge_probability : float, (p, p) array_like or DataFrame, default 0.5
+        Prior probability :math:`q_{ij}` of an edge if edges were independent; the prior is this distribution given that the graph is a tree,
+        :math:`p(T) \propto \prod_{ij \in T} q_{ij} / (1 - q_{ij})`. With one number for all edges, all trees have the same probability.
+        0 forbids an edge; 1, which would require one, is refused.
+    forbidden : iterable of pairs of str
+        Edges that no tree has.
+    equivalent_sample_size : float, default 1
+        Rows that the prior is worth.
+    states : list or dict of lists, optional
+        All states of columns of states, also those that never occur, as in :func:`bayesstruct.models.bayesian_network`.
+
+    Returns
+    -------
+    TreePosterior
+        With ``edge_probabilities``, ``best``, ``draw(draws, random_seed=)``, ``log_evidence``.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used or has missing values, an option names no column, or forbidden edges leave no tree.
+    ValueError
+        If an option is out of range.
+
+    Notes
+    -----
+    Each result is computed when it is first asked for: the most probable tree in :math:`O(p^2 \log p)` operations, edge probabilities and evidence in
+    :math:`O(p^3)`. They are right to about p times the rounding error even if weights of edges differ by a factor of
+    :math:`e^{10000}`, where the determinant or the inverse of the Laplacian matrix cannot be computed
+    (:mod:`bayesstruct.graphs.spanning_trees.elimination`). Times are in `benchmarks/tree_posterior.py`.
+
+    A tree has p - 1 edges whatever the data say. If columns are independent, edges are uncertain, not absent; if dependences form cycles, edges
+    of a cycle compete. :func:`bayesstruct.exact.gaussian_graphs` and :func:`bayesstruct.models.gaussian_graphical` have graphs of any number of edges.
+
+    References
+    ----------
+    Meilă, M. and Jaakkola, T. (2006). Tractable Bayesian learning of tree belief networks. *Statistics and Computing* 16,
+    77-92.
+
+    Schwaller, L., Robin, S. and Stumpf, M. (2019). Closed-form Bayesian inference of graphical model structures by averaging over
+    trees. *Journal de la Société Française de Statistique* 160, 1-23.
+
+    Chow, C. and Liu, C. (1968). Approximating discrete probability distributions with dependence trees. *IEEE Transactions on
+    Information Theory* 14, 462-467.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.normal(size=100)
+    >>> b = a + rng.normal(size=100)
+    >>> c = b + rng.normal(size=100)
+    >>> posterior = tree_posterior(np.column_stack([a, b, c]))
+    >>> posterior
+    TreePosterior(3 variables)
+    >>> sorted(posterior.best.edges)
+    [('x0', 'x1'), ('x1', 'x2')]
+    >>> bool(posterior.edge_probabilities.loc["x0", "x1"] > 0.99)
+    True
+    """
+    choice("score", score, ("bge", "bdeu"))
+    table, local = _table_score(
+        data, score, number("equivalent_sample_size", equivalent_sample_size, above=0), states
+    )
+    odds = _log_prior_odds(table.names, edge_probability, forbidden)
+    alone, pairs = local.single_parents()
+    gains = pairs - alone[:, None]
+    # Both directions are the same number but for rounding.
+    weights = odds + (gains + gains.T) / 2.0
+    return TreePosterior(table.names, SpanningTrees(weights), odds, float(alone.sum()))
+
+
+def _table_score(data, score, size, states):
+    """Return the checked table and its local score."""
+    from bayesstruct.networks.kernels.scores.discrete import BDeu
+    from bayesstruct.networks.kernels.scores.gaussian import BGe
+
+    table = network_table(data, score, states=states).table
+    if score == "bge":
+        return table, BGe(table.standardized, alpha_mu=size)
+    return table, BDeu(table.codes, states=table.states, equivalent_sample_size=size)
+
+
+def _log_prior_odds(names, probability, forbidden) -> np.ndarray:
+    """Log prior odds of the edges, -inf where there is none; a TableError if no tree is left."""
+    q = edge_probability_matrix(names, probability, (), forbidden, learned=False)
+    if len(sure := np.argwhere(np.triu(q == 1.0, 1))):
+        i, j = sure[0]
+        raise TableError(
+            f"edge_probability is 1 for {names[i]} -- {names[j]}, which would require this edge: give a number below 1"
+        )
+    with np.errstate(divide="ignore"):
+        odds = np.log(q) - np.log1p(-q)
+    np.fill_diagonal(odds, -np.inf)
+    _refuse_cut(names, np.isfinite(odds))
+    return odds
+
+
+def _refuse_cut(names, allowed) -> None:
+    """Raise a TableError if the allowed edges do not connect all columns."""
+    from scipy.sparse.csgraph import connected_components
+
+    parts, member = connected_components(allowed, directed=False)
+    if parts > 1:
+        smallest = np.bincount(member).argmin()
+        group = [names[i] for i in np.flatnonzero(member == smallest)]
+        raise TableError(
+            f"no tree is left: all edges between {column_list(group)} and the other columns are forbidden; allow one of them "
+            "(`forbidden`, or values of 0 in `edge_probability`)"
+        )
