@@ -66,7 +66,7 @@ def observed_part(table: "ArrayLike", missing: "Mask | ArrayLike") -> tuple["Ten
 
 
 def completed(
-    mask: Mask, table: "TensorVariable", missing_values: "TensorLike"
+    mask: Mask, table: "TensorVariable", missing_values: "TensorVariable"
 ) -> "TensorVariable":
     """Table whose missing values are replaced by those of a vector, row by row."""
     while missing_values.type.ndim > 1:

@@ -58,8 +58,8 @@ class MissingMixedValues(Continuous):
     @classmethod
     def dist(cls, table: "ArrayLike", missing: "Mask | ArrayLike", **kwargs) -> "TensorVariable":
         """Create the distribution without a model."""
-        table, mask = observed_part(table, missing)
-        return super().dist([table], mask=mask, **kwargs)
+        observed, mask = observed_part(table, missing)
+        return super().dist([observed], mask=mask, **kwargs)
 
     def support_point(rv, size, table):
         """Return for each value the lower median of the observed ones of its column, which is a state of a column of states."""

@@ -67,6 +67,11 @@ class RecognizedMixture:
         return [self.dag, self.parameters, *([] if self.missing is None else [self.missing])]
 
     @property
+    def missing_name(self) -> str:
+        """Name of the missing values; empty if there are none."""
+        return "" if self.missing is None else str(self.missing.name)
+
+    @property
     def mask(self) -> "Mask":
         """Which values are missing, if some are."""
         return self.rows.owner.op.mask
@@ -121,11 +126,12 @@ def mixed_network_of(model: "Model", dag: "TensorVariable") -> RecognizedMixture
         raise NotRecognized(f"the parameters of {rows.name!r} are not linked as in a network")
     tensors = [deviation, *units, observed_values(model, rows)]
     values = Expressions(model, tensors)(model.initial_point())
-    width, location, scale, setting, x = (np.asarray(v, float) for v in values)
+    width, centre, spread, setting, x = (np.asarray(v, float) for v in values)
     was_set = ~np.isnan(np.broadcast_to(setting, x.shape))
-    z, width = (x - location) / scale, float(width)
-    units = location, scale
-    return RecognizedMixture(dag, vector, rows, layout, width, z, was_set, *units, missing)
+    z = (x - centre) / spread
+    return RecognizedMixture(
+        dag, vector, rows, layout, float(width), z, was_set, centre, spread, missing
+    )
 
 
 def _check_missing(model, rows, missing):

@@ -83,7 +83,7 @@ class Completed:
     def __init__(self, network: "RecognizedMixture", problem: "NetworkProblem", moves):
         self.network, self.problem, self.moves = network, problem, moves
         self.missing = network.mask.missing
-        self.name, self.z, self.free = network.missing.name, network.z.copy(), ~network.was_set
+        self.name, self.z, self.free = network.missing_name, network.z.copy(), ~network.was_set
         self.gaps = np.flatnonzero(self.missing.any(axis=1))
         self.location, self.scale = (
             np.broadcast_to(v, self.z.shape)[self.missing]

@@ -49,8 +49,8 @@ class MissingNumbers(Continuous):
     @classmethod
     def dist(cls, table: "ArrayLike", missing: "Mask | ArrayLike", **kwargs) -> "TensorVariable":
         """Create the distribution without a model."""
-        table, mask = observed_part(table, missing)
-        return super().dist([table], mask=mask, **kwargs)
+        observed, mask = observed_part(table, missing)
+        return super().dist([observed], mask=mask, **kwargs)
 
     def support_point(rv, size, table):
         """Return the means of the columns."""
