@@ -14,7 +14,7 @@ from bayesstruct.core.tensors import as_float
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-    from pytensor.tensor import TensorLike, TensorVariable
+    from pytensor.tensor import TensorVariable
 
 __all__ = ["MissingValuesRV", "completed", "observed_part"]
 

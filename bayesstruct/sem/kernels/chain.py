@@ -44,6 +44,7 @@ from bayesstruct.sem.kernels.references import (
     nearest_positive,
     shared_precision,
 )
+from bayesstruct.sem.kernels.refinement import is_large
 from bayesstruct.sem.kernels.settings import FREE, HORSESHOE, MIXTURE, STUDENT
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 __all__ = ["SemChain", "SemState"]
 
 _DRAWS, _REFRESH = 16, 4  # sets of parameters of a column whose parents change, or do not
-_MANY_ROWS, _FEW_DRAWS = 500, 4  # of so many rows weights vary little, and fewer sets will do
+_FEW_DRAWS = 4  # of a large table
 _WALKS = 3  # of the scale and shape that all columns share
 _CLIMBS = 5
 
@@ -102,7 +103,7 @@ class SemChain:
         Candidate parents of each column to begin with, as in
         :func:`bayesstruct.sem.kernels.candidates.sem_tables`.
     draws : int, optional
-        Sets of parameters that a column whose parents change is given; 16 by default, or 4 from 500 rows on.
+        Sets of parameters that a column whose parents change is given; 16 by default, or 4 for a large table.
     graphs : sequence of (d, d) arrays
         Good graphs, whose parents are among the candidates.
 
@@ -135,7 +136,7 @@ class SemChain:
         problem = at_reference(problem)
         self.problem, self.scores = problem, problem.score
         if draws is None:
-            draws = _FEW_DRAWS if len(self.scores.table) >= _MANY_ROWS else _DRAWS
+            draws = _FEW_DRAWS if is_large(*self.scores.table.shape) else _DRAWS
         self.draws = int(draws)
         self.settings, self.d = self.scores.settings, problem.d
         self.shared = self.settings.variances != FREE

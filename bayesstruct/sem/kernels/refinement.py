@@ -17,9 +17,9 @@ from bayesstruct.sem.kernels.fits import FamilyFit, move_coordinates, parameter_
 from bayesstruct.sem.kernels.proposals import random_numbers, weigh
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE, SemSettings
 
-__all__ = ["refined"]
+__all__ = ["is_large", "refined"]
 
-_MANY_ROWS = 500  # beyond, the mode is typical, and draws take long
+_ROWS, _CELLS = 500, 10_000  # of tables in which draws do not take too long
 _DRAWS, _ROUNDS = 256, 8
 _SHARE = 0.1  # effective share of the draws that weights keep
 _WIDER = 5.0  # times the variance of shapes in the first round
@@ -27,6 +27,11 @@ _KEPT = 0.1  # part of the covariance before that stays
 _LEAST = 3  # draws that can be, for each parameter, for a covariance
 _INSIDE = 0.5  # share of the draws that can be
 _SEED = 20171
+
+
+def is_large(n: int, d: int) -> bool:
+    """Whether draws of parameters of a table take long: more than 500 rows, and more than 10,000 values."""
+    return n > _ROWS and n * d > _CELLS
 
 
 def refined(y, design, fit: FamilyFit, settings: SemSettings) -> FamilyFit:
@@ -42,10 +47,10 @@ def refined(y, design, fit: FamilyFit, settings: SemSettings) -> FamilyFit:
     Returns
     -------
     FamilyFit
-        The same one where the noise is no mixture or columns share it, with many rows, and where draws do not show a covariance. Mode and evidence
+        The same one where the noise is no mixture or columns share it, without rows, and where draws do not show a covariance. Mode and evidence
         stay.
     """
-    if settings.noise != MIXTURE or settings.variances != FREE or not 0 < len(y) <= _MANY_ROWS:
+    if settings.noise != MIXTURE or settings.variances != FREE or not len(y):
         return fit
     try:
         return _searched(y, design, fit, settings)

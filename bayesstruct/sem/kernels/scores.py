@@ -23,7 +23,7 @@ from bayesstruct.sem.kernels.fits import (
     parameter_count,
 )
 from bayesstruct.sem.kernels.proposals import even_numbers, give_shared, weigh
-from bayesstruct.sem.kernels.refinement import refined
+from bayesstruct.sem.kernels.refinement import is_large, refined
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE, SemSettings
 
 if TYPE_CHECKING:
@@ -146,7 +146,9 @@ class SemScores(Score):
             return self._families[key]
         y, design = self._design(*key)
         score, mode = self._scored(*key)
-        fit = refined(y, design, self._fit(key[0], y, design, mode), self.settings)
+        fit = self._fit(key[0], y, design, mode)
+        if not is_large(*self.table.shape):
+            fit = refined(y, design, fit, self.settings)
         found = Family(y, design, fit, score)
         self._families[key] = found
         if len(self._families) > _FAMILIES:
