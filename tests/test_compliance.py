@@ -25,5 +25,8 @@ def test_a_changed_draw_is_seen():
     found = {name: values.copy() for name, values in STORED["gaussian"].items()}
     found["posterior/weight"][0, 3, 1] += 1e-4
     assert set(compliance.differences(STORED["gaussian"], found, rtol=1e-6)) == {"posterior/weight"}
+    for change, seen in ((0.01, set()), (0.2, {"check/r_hat"})):
+        ranked = STORED["gaussian"] | {"check/r_hat": STORED["gaussian"]["check/r_hat"] + change}
+        assert set(compliance.differences(STORED["gaussian"], ranked, rtol=1e-6)) == seen
     del found["posterior/edge"]
     assert "posterior/edge" in compliance.differences(STORED["gaussian"], found, rtol=1e-6)
