@@ -1,7 +1,7 @@
 """Step of networks of columns of several kinds, against evidences by brute force."""
 
 from functools import cache
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from bayesstruct.models import bayesian_network
 from bayesstruct.networks.kernels.dags import all_dags
 from bayesstruct.networks.kernels.scores.mixed import FamilyFit
 from bayesstruct.networks.steps import mixed
+from bayesstruct.networks.steps.mixed_gaps import ArcMoves
 from bayesstruct.steps import MixedNetworkMCMC
 
 NAMES = ("two", "number", "three", "colour")
@@ -181,4 +182,51 @@ def test_missing_states_and_graphs_have_their_joint_posterior(moves, monkeypatch
         monkeypatch.setattr(mixed, "_INDEPENDENT_GAPS", 0)
     states, probabilities, errors = joint_probabilities()
     draws = chain(3000, gaps=GAPS).astype(int)
+    assert_matches_enumeration(draws, probabilities, states=states, errors=errors)
+
+
+@pytest.mark.statistical
+def test_arcs_that_are_changed_whatever_their_evidence_are_noticed(monkeypatch):
+    states, probabilities, errors = joint_probabilities()
+    monkeypatch.setattr(mixed, "_INDEPENDENT_GAPS", 0)
+    monkeypatch.setattr(ArcMoves, "_log", lambda self, i, parents: 0.0)
+    draws = chain(1000, gaps=GAPS).astype(int)
+    with pytest.raises(AssertionError):
+        assert_matches_enumeration(draws, probabilities, states=states, errors=errors)
+
+
+BINS = np.array([-1.0, 0.0, 1.0])
+
+
+@cache
+def number_probabilities():
+    """Graphs over two columns, and the interval of a missing number: integrals by the trapezoidal rule."""
+    x = table(3)
+    seen = np.delete(x[:, 1], 3)
+    x[:, 1] = (x[:, 1] - seen.mean()) / seen.std(ddof=1)
+    edges = np.concatenate([[-6.0], BINS, [6.0]])
+    states, weights = [], []
+    graphs = all_dags(2).reshape(3, 4)
+    for k, (low, high) in enumerate(pairwise(edges)):
+        z = np.linspace(low, high, 17)
+        values = []
+        for own in z:
+            x[3, 1] = own
+            values.append(graph_weights(x[:, :2]))
+        weights.append(np.trapezoid(values, z, axis=0))
+        states.append(np.column_stack([graphs, np.full(3, k)]))
+    return np.concatenate(states), *normalised(np.concatenate(weights))
+
+
+def with_intervals(draws):
+    """Draws with the interval of the missing number, in standard deviations of the observed ones."""
+    seen = np.delete(table(2)[:, 1], 3)
+    z = (draws[:, 4] - seen.mean()) / seen.std(ddof=1)
+    return np.column_stack([draws[:, :4], np.digitize(z, BINS)]).astype(int)
+
+
+@pytest.mark.statistical
+def test_a_missing_number_and_graphs_have_their_joint_posterior():
+    states, probabilities, errors = number_probabilities()
+    draws = with_intervals(chain(2000, d=2, gaps=[(3, 1)]))
     assert_matches_enumeration(draws, probabilities, states=states, errors=errors)
