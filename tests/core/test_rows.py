@@ -286,7 +286,7 @@ def test_predictive_draws_of_new_rows_have_the_first_units(rng):
         ),
         (lambda t: t.assign(score=t["score"] + 1), "'score' has the state 4, which.*1, 2 and 3"),
         (lambda t: t.assign(score=1.5), "'score' holds numbers that are not whole"),
-        (lambda t: t.assign(ill=None), "'ill': states are missing.*bs.predict"),
+        (lambda t: t.assign(ill=None), "'ill': values are missing.*bs.predict"),
         (lambda t: t[:0], "0 rows"),
         (lambda t: t.values[:, :2], "2 columns without names, the model has 3"),
     ],
