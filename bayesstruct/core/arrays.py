@@ -5,19 +5,19 @@ An assignment to a slice brings NumPy's rules for shapes with it, which take sec
 
 import numpy as np
 
-from bayesstruct.core.jit import inner, kernel
+from bayesstruct.core.jit import kernel
 
 __all__ = ["copy_matrix", "copy_vector", "entries_at", "scaled_identity"]
 
 
-@inner
+@kernel
 def copy_vector(target: np.ndarray, source: np.ndarray) -> None:
     """Copy a vector into the first elements of another one, which must be as long; nothing checks it."""
     for i in range(source.shape[0]):
         target[i] = source[i]
 
 
-@inner
+@kernel
 def copy_matrix(target: np.ndarray, source: np.ndarray) -> None:
     """Copy a matrix into the first rows and columns of another one, as large; nothing checks it."""
     for i in range(source.shape[0]):
@@ -37,7 +37,7 @@ def entries_at(matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.
     return out
 
 
-@inner
+@kernel
 def scaled_identity(size: int, scale: float) -> np.ndarray:
     """Return a square matrix with this number on its diagonal and zeros elsewhere."""
     out = np.empty((size, size))
