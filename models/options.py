@@ -302,6 +302,7 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         _choice("score", "Of structures; bdeu for tan, fcll for ghc2.", None, "bdeu", "fcll", "log_likelihood", "mdl", "acll"),
         _positive("equivalent_sample_size", "Rows that the prior is worth (tan by bdeu), 10 by default."),
         _positive("pseudo_count", "Otherwise the prior weight of each cell, 0.5 by default."),
+        _choice("incomplete_rows", "Leave out rows with missing values, or refuse them.", "drop", "drop", "error"),
         _ROW_COUNTS,
     ),
     "latent_features": (

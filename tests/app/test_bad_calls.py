@@ -127,8 +127,8 @@ BAD = {
     "states of numbers": ("numbers", "--model latent_features --states a=1<2", ["latent_features has no --states"]),
     "too many states": ("answers", "--model ising", ["more than two values"]),
     # ---- pairs, tiers, blocks
-    "single name": ("numbers", "--model gaussian_graphical --required a", ["has 1 name", "a,b"]),
-    "three names": ("numbers", "--model gaussian_graphical --forbidden a,b,c", ["has 3 names"]),
+    "single name": ("numbers", "--model gaussian_graphical --required a", ["takes a pair of names", "'a' has 1", "a,b"]),
+    "three names": ("numbers", "--model gaussian_graphical --forbidden a,b,c", ["takes a pair of names", "has 3"]),
     "no pairs file": ("numbers", "--model gaussian_graphical --required nowhere.csv", ["nowhere.csv cannot be read"]),
     "pairs file of three": ("numbers", "--model gaussian_graphical --required {folder}/pairs.csv", ["line 1", "3 entries"]),
     "empty pairs file": ("numbers", "--model gaussian_graphical --required {folder}/no_pair.csv", ["has no pair"]),
