@@ -531,7 +531,7 @@ def test_kinds_of_results_have_sections_tables_and_pictures(
         ("grouped", "differences.csv", "observed correlations"),
         ("gaussian_unknown_blocks", "blocks.csv", "observed correlations"),
         ("neighbourhoods", "arcs.csv", "observed correlations"),
-        ("lingam", "connections.csv", "residuals contradict the"),
+        ("lingam", "connections.csv", "Skewness and tails of the residuals"),
         ("ordinal", "edges.csv", "frequencies of pairs of states"),
         ("links", "links.csv", "sums over the pairs of an object"),
         ("series", "behaviours.csv", "itself one time step before"),
