@@ -94,7 +94,7 @@ def test_densities_of_coded_rows_are_those_of_their_observed_values(kind):
 @pytest.mark.parametrize("kind", ["ising", "pairwise_mrf", "bayesian_network"])
 def test_new_rows_of_states_with_codes_are_incomplete(kind):
     model = STATES[kind](coded_binary(), missing_codes=9)
-    with pytest.raises(TableError, match="'c': values are missing.*bs.predict"):
+    with pytest.raises(TableError, match=r"'c': values are missing.*bs.predict"):
         bs.new_rows(model, coded_binary(0).assign(c=9))
 
 
