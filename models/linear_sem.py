@@ -137,8 +137,9 @@ def linear_sem(
     cause goes round in a circle. That directions are told by the shape of the noise is an assumption on top: a relation that is not linear has
     residuals with another shape too. **Noise of the wrong shape gives certain wrong directions**: :func:`bayesstruct.noise_check`
     compares the residuals with the noise, :func:`bayesstruct.check` names the columns that contradict it, and ``noise="mixture"`` learns
-    their shape. If noise is nearly normal, the probabilities of an arc and of its
-    reverse are near those of :func:`bayesstruct.models.bayesian_network`.
+    their shape. If noise is exactly normal, a mixture takes some chance features of the
+    table for its shape and is too sure of directions: of tables of 100 rows and six columns, directions given .93 were right .68 of the
+    time. :func:`bayesstruct.models.bayesian_network` has the right probabilities there.
 
     Priors without an option, k being `equivalent_sample_size`: :math:`c_i` (of a mixture ``offset``) is normal with variance
     :math:`s_i^2 / k`; :math:`s_i^2`, or what all columns have in common of it, is inverse gamma with rate :math:`k^2 / (2 k + 2)` and shape
@@ -180,13 +181,14 @@ def linear_sem(
     size = number("equivalent_sample_size", equivalent_sample_size, above=0.0)
     width = optional_number("scale", scale, above=0.0)
     data, interventions = repeated_rows(row_counts, data, interventions)
+    # Logarithms, which are advised for skewed columns, would change which variances are equal.
+    skewness_matters = noise == "gaussian" and variances == "free"
     known = sem_table(
         without_codes(data, missing_codes),
         variances=variances,
         known_variances=known_variances,
         interventions=interventions,
-        normal=noise == "gaussian"
-        and variances == "free",  # logarithms would change which variances are equal
+        normal=skewness_matters,
         counted=row_counts is not None,
     )
     warn_of_light_tails(known, noise)

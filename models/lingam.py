@@ -55,8 +55,9 @@ def lingam(
         random.
     noise : {"mixture", "laplace", "student"}
         Distribution of e. The mixture of normals can be flat, skewed, heavy-tailed, or have two modes, and is learned for each
-        column; it has no sharp corners, so that exponential noise of some hundred rows contradicts it, with the right directions. Laplace and t noise are symmetric with heavy tails, need fewer rows and less time, and are sure of wrong directions
-        where the noise has another shape: see :func:`bayesstruct.noise_check`.
+        column. Its density is smooth: :func:`bayesstruct.noise_check` may contradict it for exponential noise, whose density jumps,
+        though the directions are right. Laplace and t noise are symmetric with heavy tails, need fewer rows and less time, and are
+        sure of wrong directions where the noise has another shape.
     prior, scale, graph_prior, edge_probability, max_parents
         As for :func:`bayesstruct.models.linear_sem`.
     required, forbidden, tiers, interventions, equivalent_sample_size, missing_codes, row_counts
@@ -80,7 +81,8 @@ def lingam(
     -----
     TableWarning
         If the noise of two columns or more seems normal: the direction of an edge between such columns is not
-        identified. The posterior under a mixture has both directions; that under other noise may be sure of a wrong one.
+        identified. The posterior has both, but under a mixture it is too sure of one, and under other noise it may be
+        certain of a wrong one.
 
     Notes
     -----
@@ -135,9 +137,9 @@ def _warn_about_normal(model, noise):
         x = x[(np.asarray(model["cell_missing"].data) == 0).all(axis=1)]
     normal = normal_columns(dag.names, x, dag.prior)
     if len(normal) > 1:
-        found = "the posterior has both"
+        found = "the posterior has both, but is too sure of one of them"
         if noise != "mixture":
-            found = f"noise={noise!r} may be sure of a wrong one, where noise='mixture' has both"
+            found = f"noise={noise!r} may be sure of a wrong one, noise='mixture' is less so"
         warn(
             f"the noise of {column_list(normal)} cannot be told from normal noise: edges between these columns have no "
             f"identified direction, and {found}; tiers, required arcs or interventions would tell them"

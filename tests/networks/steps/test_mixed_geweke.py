@@ -1,5 +1,7 @@
 """Joint-distribution tests of graph, parameters and rows of networks with columns of several kinds."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -207,6 +209,16 @@ def test_values_that_were_set_and_count_as_drawn_are_noticed(monkeypatch):
     monkeypatch.setattr(MixedScore, "__init__", wrong)
     with pytest.raises(AssertionError, match="worst z"):
         geweke("laplace", "independent", 1_000, was_set=SET)
+
+
+@pytest.mark.statistical
+def test_missing_values_that_are_filled_with_means_and_first_states_are_noticed(monkeypatch):
+    def fill(rng, layout, vector, dag, x, missing, free):
+        x[missing] = 0.0
+
+    monkeypatch.setattr(sys.modules[__name__], "draw_gaps", fill)
+    with pytest.raises(AssertionError, match="worst z"):
+        geweke("student", "independent", 400, missing=MISSING)
 
 
 @pytest.mark.calibration
