@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytensor.tensor as pt
 
+from pymc.distributions.distribution import Continuous
 from pymc.logprob.abstract import _logprob
 
 from bayesstruct.core.distributions import GraphRV
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from pytensor.tensor import TensorVariable
 
-__all__ = ["MissingValuesRV", "completed", "observed_part"]
+__all__ = ["MissingValues", "MissingValuesRV", "completed"]
 
 
 class _Observed:
@@ -38,7 +39,7 @@ class _Observed:
 class MissingValuesRV(GraphRV):
     """Missing values of a table, without a prior.
 
-    Its parameter is the table (`observed_part`), its option the mask. A constant density has no draws; those of this variable
+    Its parameter is the table with zeros for missing values, its option the mask. A constant density has no draws; those of this variable
     are observed values of the same column. Each model has a class of its own, by which its step knows them.
     """
 
@@ -59,10 +60,24 @@ def _missing_logp(op, values, rng, size, table, **kwargs):
     return 0.0 * value.sum()
 
 
-def observed_part(table: "ArrayLike", missing: "Mask | ArrayLike") -> tuple["TensorVariable", Mask]:
-    """Table with zeros for missing values, and these as a mask: parameter and option of a `MissingValuesRV`."""
-    mask = missing if isinstance(missing, Mask) else Mask(missing)
-    return as_float(np.where(mask.missing, 0.0, np.asarray(table, float))), mask
+class MissingValues(Continuous):
+    """Base of the distributions of missing values of a table; a subclass has a random variable and a support point.
+
+    Parameters
+    ----------
+    name : str
+    table : (n, d) array_like of float
+        Entries of missing values are not used.
+    missing : (n, d) array_like of bool
+        True where a value is missing; each column has an observed value.
+    """
+
+    @classmethod
+    def dist(cls, table: "ArrayLike", missing: "Mask | ArrayLike", **kwargs) -> "TensorVariable":
+        """Create the distribution without a model."""
+        mask = missing if isinstance(missing, Mask) else Mask(missing)
+        observed = as_float(np.where(mask.missing, 0.0, np.asarray(table, float)))
+        return super().dist([observed], mask=mask, **kwargs)
 
 
 def completed(

@@ -15,7 +15,7 @@ from pymc.logprob.abstract import _logprob
 from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.missing import Mask
-from bayesstruct.core.tables.missing_values import MissingValuesRV, completed, observed_part
+from bayesstruct.core.tables.missing_values import MissingValues, MissingValuesRV, completed
 from bayesstruct.networks.kernels.mixed_layout import MixedLayout
 from bayesstruct.networks.priors.mixed_networks import MixedRowTerms, draw_of_rows, row_params
 
@@ -37,7 +37,7 @@ class MissingMixedValuesRV(MissingValuesRV):
     _print_name = ("MissingMixedValues", "\\operatorname{MissingMixedValues}")
 
 
-class MissingMixedValues(Continuous):
+class MissingMixedValues(MissingValues):
     """Missing values of a table of numbers and states, with a constant density: all that is known of them is in the rows.
 
     Together with :class:`IncompleteMixedNetwork` they have the density of complete rows. Random draws, which a constant
@@ -54,12 +54,6 @@ class MissingMixedValues(Continuous):
 
     rv_type = MissingMixedValuesRV
     rv_op = MissingMixedValuesRV.rv_op
-
-    @classmethod
-    def dist(cls, table: "ArrayLike", missing: "Mask | ArrayLike", **kwargs) -> "TensorVariable":
-        """Create the distribution without a model."""
-        observed, mask = observed_part(table, missing)
-        return super().dist([observed], mask=mask, **kwargs)
 
     def support_point(rv, size, table):
         """Return for each value the lower median of the observed ones of its column, which is a state of a column of states."""

@@ -11,7 +11,7 @@ from pymc.logprob.abstract import _logprob
 from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.interpreted import row_densities
 from bayesstruct.core.missing import Mask
-from bayesstruct.core.tables.missing_values import MissingValuesRV, completed, observed_part
+from bayesstruct.core.tables.missing_values import MissingValues, MissingValuesRV, completed
 from bayesstruct.sem.priors.noise import NoiseLaw
 from bayesstruct.sem.priors.rows import LinearSemRV, claim_parameters, log_terms, row_params
 
@@ -28,7 +28,7 @@ class MissingNumbersRV(MissingValuesRV):
     _print_name = ("MissingNumbers", "\\operatorname{MissingNumbers}")
 
 
-class MissingNumbers(Continuous):
+class MissingNumbers(MissingValues):
     """Missing values of a table of numbers, with a constant density: all that is known of them is in the rows.
 
     Together with :class:`IncompleteLinearSem` they have the density of complete rows. Random draws, which a constant
@@ -45,12 +45,6 @@ class MissingNumbers(Continuous):
 
     rv_type = MissingNumbersRV
     rv_op = MissingNumbersRV.rv_op
-
-    @classmethod
-    def dist(cls, table: "ArrayLike", missing: "Mask | ArrayLike", **kwargs) -> "TensorVariable":
-        """Create the distribution without a model."""
-        observed, mask = observed_part(table, missing)
-        return super().dist([observed], mask=mask, **kwargs)
 
     def support_point(rv, size, table):
         """Return the means of the columns."""
