@@ -351,8 +351,9 @@ def _add_table(out, table, name="table"):
             out[f"{name}/{column}"] = value
 
 
-#: R-hat is that of ranks. Draws that are equal but for rounding can have other ranks, and draws themselves are on record.
-_RANKED, _OF_RANKS = "check/r_hat", 0.05
+#: R-hat and effective sizes are those of ranks. Draws that are equal but for rounding can have other ranks, and draws
+#: themselves are on record: R-hat may differ a little, and effective sizes of the few draws of a record by any number.
+_RANKED = {"check/r_hat": 0.05, "check/ess_bulk": np.inf, "check/ess_tail": np.inf}
 
 
 def differences(stored, found, *, rtol=0.0):
@@ -364,8 +365,8 @@ def differences(stored, found, *, rtol=0.0):
         if old.shape != new.shape:
             out[name] = f"has shape {new.shape}, not {old.shape}"
             continue
-        near = max(rtol, _OF_RANKS) if rtol and name == _RANKED else rtol
-        if not np.allclose(new, old, rtol=near, atol=near, equal_nan=True):
+        near = max(rtol, _RANKED.get(name, 0.0)) if rtol else 0.0
+        if np.isfinite(near) and not np.allclose(new, old, rtol=near, atol=near, equal_nan=True):
             out[name] = (
                 f"differs by up to {np.nanmax(np.abs(np.subtract(new, old, dtype=float))):.3g}"
             )

@@ -55,21 +55,21 @@ class Fault:
 FAULTS = [
     # classifiers
     Fault(
-        "trees: ways over a node count twice",
+        "ways: trees through a node count twice",
         "bayesstruct/graphs/spanning_trees/elimination.py",
         "way = scaled[v, i] * x * _factor(units, v, j, i, base)",
         "way = scaled[v, i] * x * _factor(units, v, j, i, base) * 2.0",
         "graphs/spanning_trees classifiers",
     ),
     Fault(
-        "trees: weights of edges lack a margin",
+        "margins: weights of a tree's edges lack one",
         "bayesstruct/trees/exact.py",
         "gains = pairs - alone[:, None]",
         "gains = pairs",
         "trees",
     ),
     Fault(
-        "trees: pairs of states have the pseudo-counts of single ones",
+        "pseudo-counts: pairs of states have those of single ones",
         "bayesstruct/networks/kernels/scores/pair_counts.py",
         "cell = size / np.multiply.outer(own, states[owner])",
         "cell = size / np.multiply.outer(own, np.ones(len(owner)))",
