@@ -41,6 +41,7 @@ def linear_sem(
     data: "pd.DataFrame | ArrayLike",
     *,
     noise: Literal["gaussian", "laplace", "student", "mixture"] = "gaussian",
+    normal_probability: float | None = None,
     variances: Literal["free", "equal", "known"] = "free",
     known_variances: "dict | ArrayLike | None" = None,
     prior: Literal["spike_slab", "laplace", "horseshoe"] = "spike_slab",
@@ -73,7 +74,10 @@ def linear_sem(
         Distribution of e. Laplace and t noise have variance 1, t noise with
         degrees of freedom of its own for each column, 2 + Gamma(2, 0.1). A mixture has five narrow normal components
         on a grid and a wide one around zero, with weights of its own for each column: it can be flat, skewed, heavy-tailed, or have
-        two modes.
+        two modes. It is never exactly normal, which a column can be by `normal_probability`.
+    normal_probability : float, optional
+        Prior probability that the noise of a column is exactly normal, with ``noise="mixture"`` and free variances: 1/2 by default. With 0 all
+        columns have mixtures, which take chance features of normal noise for a shape that tells directions.
     variances : {"free", "equal", "known"}
         Noise scales of the columns: one for each column, one for all, or roots of `known_variances` times one factor. Columns
         are standardised if they are free; otherwise all are centred and divided by the same number. If they are not free, all columns have
@@ -115,7 +119,8 @@ def linear_sem(
         (:func:`bayesstruct.coefficients` has them in the units of the table), and the table ``x`` in its own units. ``degrees``
         (node) of t noise; ``mixture_weight`` (node, component) of a mixture, whose components do not have mean 0 and
         variance 1 together: ``noise_variance`` is that of the noise, ``intercept`` includes its
-        mean, and ``offset`` does not. ``local_scale`` of the horseshoe, 1 without an arc. ``noise_factor`` if variances are known. Where
+        mean, and ``offset`` does not. ``normal_noise`` (node) is 1 where the noise of a column is exactly normal (its mean over draws is the
+        posterior probability); weights of the mixture are draws of their prior there. ``local_scale`` of the horseshoe, 1 without an arc. ``noise_factor`` if variances are known. Where
         values are missing, ``x_missing`` has them, in the units of the table, named "column[row]"; the pointwise log-likelihood is then that of
         rows as they were completed.
 
@@ -137,9 +142,7 @@ def linear_sem(
     cause goes round in a circle. That directions are told by the shape of the noise is an assumption on top: a relation that is not linear has
     residuals with another shape too. **Noise of the wrong shape gives certain wrong directions**: :func:`bayesstruct.noise_check`
     compares the residuals with the noise, :func:`bayesstruct.check` names the columns that contradict it, and ``noise="mixture"`` learns
-    their shape. If noise is exactly normal, a mixture takes some chance features of the
-    table for its shape and is too sure of directions: of tables of 100 rows and six columns, directions given .93 were right .68 of the
-    time. :func:`bayesstruct.models.bayesian_network` has the right probabilities there.
+    their shape. NORMALNOTE
 
     Priors without an option, k being `equivalent_sample_size`: :math:`c_i` (of a mixture ``offset``) is normal with variance
     :math:`s_i^2 / k`; :math:`s_i^2`, or what all columns have in common of it, is inverse gamma with rate :math:`k^2 / (2 k + 2)` and shape
@@ -194,7 +197,13 @@ def linear_sem(
     warn_of_light_tails(known, noise)
     table = known.table
     settings = sem_settings(
-        table.p, noise=noise, variances=variances, prior=prior, alpha_mu=size, scale=width
+        table.p,
+        noise=noise,
+        variances=variances,
+        prior=prior,
+        alpha_mu=size,
+        scale=width,
+        normal_probability=normal_probability,
     )
     with pm.Model(coords=table.coords | {"ordered_pair": table.arc_names}) as model:
         dag = DAG(

@@ -27,6 +27,7 @@ def lingam(
     data: "pd.DataFrame | ArrayLike",
     *,
     noise: Literal["mixture", "laplace", "student"] = "mixture",
+    normal_probability: float | None = None,
     prior: Literal["spike_slab", "laplace", "horseshoe"] = "spike_slab",
     scale: float | None = None,
     graph_prior: Literal["uniform", "edge", "fair"] = "uniform",
@@ -58,6 +59,9 @@ def lingam(
         column. Its density is smooth: :func:`bayesstruct.noise_check` may contradict it for exponential noise, whose density jumps,
         though the directions are right. Laplace and t noise are symmetric with heavy tails, need fewer rows and less time, and are
         sure of wrong directions where the noise has another shape.
+    normal_probability : float, optional
+        Prior probability that the noise of a column is exactly normal, with ``noise="mixture"``: 1/2 by default. Directions between columns with
+        normal noise stay open. With 0 all columns have mixtures, which are too sure of directions where noise is normal.
     prior, scale, graph_prior, edge_probability, max_parents
         As for :func:`bayesstruct.models.linear_sem`.
     required, forbidden, tiers, interventions, equivalent_sample_size, missing_codes, row_counts
@@ -67,8 +71,8 @@ def lingam(
     -------
     pymc.Model
         As from :func:`bayesstruct.models.linear_sem`. :func:`bayesstruct.arc_table` has the probabilities of both
-        directions of each pair, and :func:`bayesstruct.check` says how many directions are known, and which columns have
-        residuals of another shape than the noise (:func:`bayesstruct.noise_check`).
+        directions of each pair, and :func:`bayesstruct.check` says how many directions are known, which columns probably have normal
+        noise, and which have residuals of another shape than the noise (:func:`bayesstruct.noise_check`).
 
     Raises
     ------
@@ -81,8 +85,8 @@ def lingam(
     -----
     TableWarning
         If the noise of two columns or more seems normal: the direction of an edge between such columns is not
-        identified. The posterior has both, but under a mixture it is too sure of one, and under other noise it may be
-        certain of a wrong one.
+        identified. The posterior has both; under Laplace or t noise it may be certain of a wrong one, and under a mixture with
+        ``normal_probability=0`` it is too sure of one.
 
     Notes
     -----
@@ -110,6 +114,7 @@ def lingam(
     model = linear_sem(
         data,
         noise=noise,
+        normal_probability=normal_probability,
         prior=prior,
         scale=scale,
         graph_prior=graph_prior,
@@ -137,7 +142,9 @@ def _warn_about_normal(model, noise):
         x = x[(np.asarray(model["cell_missing"].data) == 0).all(axis=1)]
     normal = normal_columns(dag.names, x, dag.prior)
     if len(normal) > 1:
-        found = "the posterior has both, but is too sure of one of them"
+        found = "the posterior has both"
+        if noise == "mixture" and "normal_noise" not in model.named_vars:
+            found += ", but normal_probability=0 makes it too sure of one of them"
         if noise != "mixture":
             found = f"noise={noise!r} may be sure of a wrong one, noise='mixture' is less so"
         warn(

@@ -87,9 +87,12 @@ def sem_parameters(known: SemTable, dag: "TensorVariable", settings: SemSettings
     NoiseLaw
         Distribution of the noise.
     """
-    d, law = known.table.p, noise_law(NOISES[settings.noise])
+    d, normal = known.table.p, settings.normal_probability > 0.0
+    law = noise_law(NOISES[settings.noise], normal=normal)
     if law.name == "mixture":
-        pm.modelcontext(None).add_coord("component", np.arange(law.size))
+        model = pm.modelcontext(None)
+        model.add_coord("component", np.arange(len(BASE)))
+        model.add_coord("noise_component", np.arange(law.size))
     SemNoise.of(law).record()
     scales = _noise_scales(known, dag, settings)
     _weights(dag, scales, settings)
@@ -137,6 +140,8 @@ def _shapes(d, settings, law):
         # Without the shape PyTensor checks it, which takes seconds to compile.
         options = {"shape": weights.shape, "dims": dims, "default_transform": None}
         pm.Dirichlet("mixture_weight", weights, **options)
+        if settings.normal_probability > 0.0:
+            pm.Bernoulli("normal_noise", settings.normal_probability, shape=(d,), dims="node")
     return _shape_parameters(d)
 
 
@@ -145,6 +150,9 @@ def _shape_parameters(d):
     named = pm.modelcontext(None).named_vars
     if "degrees" in named:
         return named["degrees"][:, None]
+    if "normal_noise" in named:
+        alone = pt.cast(named["normal_noise"], "float64")[:, None]
+        return pt.concatenate([named["mixture_weight"] * (1.0 - alone), alone], axis=1)
     if "mixture_weight" in named:
         return pt.ones((d, 1)) * named["mixture_weight"]
     return pt.zeros((d, 1))

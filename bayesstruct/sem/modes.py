@@ -8,6 +8,7 @@ import numpy as np
 from bayesstruct.core.modes import Mode, ModeSolver, register_mode
 from bayesstruct.core.recognition import NotRecognized, is_op
 from bayesstruct.networks.priors.dag import DAGRV
+from bayesstruct.sem.kernels.errors import BASE
 from bayesstruct.sem.recognition import LinearEquations, equations_of, sem_problem
 from bayesstruct.sem.steps.points import Points
 from bayesstruct.sparse.modes import SpikeAndSlabRefusal
@@ -29,7 +30,8 @@ class LinearSemMode(ModeSolver):
     The graph of the greatest *approximate* posterior probability that a search over orders with restarts finds: evidences of
     normal noise with normal weights are exact, others are Laplace approximations, so that another graph of nearly the same
     probability may be better. With it the means of the parameters given that graph, by importance sampling (geometric means of
-    the local scales of a horseshoe); with equal or known variances given the best common scale.
+    the local scales of a horseshoe); with equal or known variances given the best common scale, and where noise may be exactly normal given
+    which columns have normal noise.
     """
 
     def recognise(self, model):
@@ -62,7 +64,7 @@ class LinearSemMode(ModeSolver):
 
 
 def mean_parameters(rng, points: Points, scores, graph):
-    """Means of the parameters given a graph, as the state of a chain.
+    """Means of the parameters given a graph and the more probable noise of each column, as the state of a chain.
 
     Parameters
     ----------
@@ -71,29 +73,33 @@ def mean_parameters(rng, points: Points, scores, graph):
     scores : SemScores
     graph : (d, d) array
     """
-    from bayesstruct.sem.kernels.proposals import draw_family
     from bayesstruct.sem.steps.arc_chain import ArcState
 
-    sets, weights = [], []
-    given = {"tau": 0.0, "shape": scores.shape}
+    sets, weights, normal = [], [], []
     for i in range(scores.d):
         family = scores.family(i, np.flatnonzero(graph[:, i]))
-        given["tau"] = scores.log_scale + scores.log_relative[i]
-        options = given | {"m": _DRAWS}
-        theta, logs = draw_family(
-            rng, family.y, family.design, family.fit, scores.settings, **options
-        )
+        tau = scores.log_scale + scores.log_relative[i]
+        theta, logs = family.draws(rng, _DRAWS, tau, scores.shape)
+        weight, kind = np.exp(logs - logs.max()), family.is_normal(theta)
+        normal.append(bool(weight[kind].sum() > 0.5 * weight.sum()))  # the more probable noise
         sets.append(theta)
-        weights.append(np.exp(logs - np.nanmax(logs)))
+        weights.append(np.where(kind == normal[-1], weight, 0.0))
     total: SemState | None = None
-    shares = [np.nan_to_num(w) / np.nansum(w) for w in weights]
+    shares = [w / w.sum() for w in weights]
     for m in range(_DRAWS):
         arcs = ArcState(np.array(graph, np.int8), [theta[m] for theta in sets])
-        state = points.sem_state(arcs)
+        state = points.sem_state(rng, arcs)
         total = _added(total, state, np.array([share[m] for share in shares]))
     best = total
     assert best is not None  # there are draws
-    return replace(best, dag=np.array(graph, np.int8), local_scale=np.exp(best.local_scale))
+    if any(normal):
+        best.shape[np.array(normal)] = BASE  # the prior mean of weights without a meaning
+    return replace(
+        best,
+        dag=np.array(graph, np.int8),
+        local_scale=np.exp(best.local_scale),
+        normal=np.array(normal),
+    )
 
 
 def _added(total, state, share):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytensor.tensor.random.basic import DirichletRV
+from pytensor.tensor.random.basic import BernoulliRV, DirichletRV
 
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.missing import observed_values
@@ -18,9 +18,10 @@ from bayesstruct.networks.exact.problem import NetworkProblem
 from bayesstruct.networks.priors.dag import DAGRV
 from bayesstruct.networks.priors.gaussian_network import InterceptsRV, arc_index
 from bayesstruct.networks.recognition.network import dependents
-from bayesstruct.sem.kernels.errors import BASE, LOCATIONS, WIDTHS
+from bayesstruct.sem.kernels.errors import BASE
 from bayesstruct.sem.kernels.settings import NOISES, PRIORS, VARIANCES, SemSettings
 from bayesstruct.sem.priors.incomplete import IncompleteLinearSemRV, MissingNumbersRV
+from bayesstruct.sem.priors.noise import noise_law, with_normal
 from bayesstruct.sem.priors.parameters import (
     ArcSlabsRV,
     CommonNoiseScaleRV,
@@ -45,6 +46,7 @@ PARAMETERS = (
     InterceptsRV,
     NoiseDegreesRV,
     DirichletRV,
+    BernoulliRV,
     MissingNumbersRV,
 )
 #: Ops of tables.
@@ -197,6 +199,8 @@ def _check_kinds(rows, found):
         "student": {NoiseDegreesRV},
         "mixture": {DirichletRV},
     }.get(law.name, set())
+    if law.may_be_normal:
+        needed = needed | {BernoulliRV}
     scales = {NoiseScalesRV, CommonNoiseScaleRV} & set(found)
     optional = {LocalScalesRV} if ArcSlabsRV in found else set()
     if is_op(rows, IncompleteLinearSemRV):
@@ -204,9 +208,7 @@ def _check_kinds(rows, found):
     if len(scales) != 1 or not needed <= set(found) or set(found) - needed - scales - optional:
         names = ", ".join(sorted(kind.__name__.removesuffix("RV") for kind in found))
         raise NotRecognized(f"the parameters of {rows.name!r} with {law.name} noise are {names}")
-    if law.name == "mixture" and not (
-        np.array_equal(law.location, LOCATIONS) and np.array_equal(law.width, WIDTHS)
-    ):
+    if law.name == "mixture" and law != noise_law("mixture", normal=law.may_be_normal):
         raise NotRecognized(f"the mixture of {rows.name!r} has other components than noise_law")
     if (
         MissingNumbersRV in found
@@ -248,6 +250,8 @@ class _Values:
             shape = np.shape(point[rv.name])
             if kind is DirichletRV:
                 point[rv.name] = rng.dirichlet(np.ones(shape[-1]), size=shape[:-1])
+            elif kind is BernoulliRV:  # at one point all, at the other none
+                point[rv.name] = np.full(shape, seed == _SEEDS[1], int)
             elif kind is NoiseDegreesRV:
                 point[rv.name] = 3.0 + rng.random(shape)
             else:
@@ -298,6 +302,9 @@ class _Values:
     def _shape(self, point, shape):
         if NoiseDegreesRV in point:
             return point[NoiseDegreesRV][:, None]
+        if BernoulliRV in point:
+            weights = np.broadcast_to(point[DirichletRV], (shape[0], len(BASE)))
+            return with_normal(weights, point[BernoulliRV])
         if DirichletRV in point:
             return np.broadcast_to(point[DirichletRV], shape)
         return np.zeros(shape)
@@ -340,6 +347,12 @@ class _Values:
             more["degrees_rate"] = self._number(NoiseDegreesRV, 1)
         if DirichletRV in self.found:
             more["concentration"] = self._concentration()
+        if BernoulliRV in self.found:
+            more["normal_probability"] = self._number(BernoulliRV, 0)
+            if variances != "free":
+                raise NotRecognized(
+                    f"{self.found[BernoulliRV].name!r} needs noise scales of their own for all columns"
+                )
         return SemSettings(
             NOISES.index(self.rows.owner.op.law.name),
             VARIANCES.index(variances),

@@ -25,7 +25,6 @@ from bayesstruct.networks.exact.problem import NetworkProblem, network_problem
 from bayesstruct.networks.kernels.dags import all_dags
 from bayesstruct.sem.data import sem_table
 from bayesstruct.sem.kernels.errors import mixture_moments
-from bayesstruct.sem.kernels.proposals import draw_family
 from bayesstruct.sem.kernels.references import (
     at_reference,
     log_shared_prior,
@@ -63,6 +62,8 @@ class SemPosterior:
         Rows are parents.
     weight_means : (d, d) DataFrame
         Posterior means of coefficients, zero where the arc is absent, in the units of the model.
+    normal_probabilities : (d,) Series
+        Posterior probabilities that the noise of a column is exactly normal; zero where it may not be.
     """
 
     names: tuple[str, ...]
@@ -73,6 +74,7 @@ class SemPosterior:
     arc_probabilities: pd.DataFrame
     arc_errors: pd.DataFrame
     weight_means: pd.DataFrame
+    normal_probabilities: pd.Series
 
     def __repr__(self) -> str:
         best = self.probabilities.max()
@@ -83,6 +85,7 @@ def linear_sem(
     data: "pd.DataFrame | ArrayLike",
     *,
     noise: str = "gaussian",
+    normal_probability: float | None = None,
     variances: str = "free",
     known_variances: Any = None,
     prior: str = "spike_slab",
@@ -100,7 +103,7 @@ def linear_sem(
     ----------
     data : DataFrame or (n, d) array_like
         Two to five columns of numbers without missing values.
-    noise, variances, known_variances, prior, scale, interventions, equivalent_sample_size
+    noise, normal_probability, variances, known_variances, prior, scale, interventions, equivalent_sample_size
         As of :func:`bayesstruct.models.linear_sem`.
     graph_prior : {"uniform", "edge", "fair"}
         As of :func:`bayesstruct.exact.dag_posterior`, whose options `edge_probability`, `max_parents`, `required`, `forbidden` and
@@ -154,6 +157,7 @@ def linear_sem(
         prior=prior,
         alpha_mu=equivalent_sample_size,
         scale=scale,
+        normal_probability=normal_probability,
     )
     scores = SemScores(
         table.standardized,
@@ -214,7 +218,8 @@ def sem_posterior(problem: NetworkProblem, *, draws: int, rng: np.random.Generat
         full[1],
         pd.DataFrame(arcs, **frame),
         pd.DataFrame(arc_errors, **frame),
-        pd.DataFrame(full[2], **frame),
+        pd.DataFrame(full[2][:-1], **frame),
+        pd.Series(full[2][-1], list(problem.names)),
     )
 
 
@@ -243,22 +248,20 @@ def _jackknife(values):
 
 
 def _weighed(problem, i, own, m, rng, tau, shape):
-    """Log evidence of a family, and means of its coefficients by weight, (d,)."""
+    """Log evidence of a family, and means by weight of its coefficients and of whether its noise is normal, (d + 1,)."""
     family = problem.score.family(i, own)
-    theta, logs = draw_family(
-        rng, family.y, family.design, family.fit, problem.score.settings, m=m, tau=tau, shape=shape
-    )
-    logs = np.where(np.isnan(logs), -np.inf, logs)
-    top, mean = logs.max(), np.zeros(problem.d)
+    theta, logs = family.draws(rng, m, tau, shape)
+    top, mean = logs.max(), np.zeros(problem.d + 1)
     weights = np.exp(logs - top)
     mean[list(own)] = weights @ theta[:, 1 : len(own) + 1] / weights.sum()
+    mean[-1] = weights @ family.is_normal(theta) / weights.sum()
     return top + np.log(weights.mean()), mean
 
 
 def _families(problem, parents, possible, m, rng, log_scale, shape):
-    """Log evidences (d, sets) and means of coefficients (d, sets, d) of all families."""
+    """Log evidences (d, sets) and means (d, sets, d + 1) of all families."""
     d, sets = possible.shape
-    logs, means = np.full((d, sets), -np.inf), np.zeros((d, sets, d))
+    logs, means = np.full((d, sets), -np.inf), np.zeros((d, sets, d + 1))
     for i in range(d):
         tau = log_scale + problem.score.log_relative[i]
         for a, own in enumerate(parents[i]):
@@ -275,7 +278,7 @@ def _free(problem, parents, possible, places, m, rng):
 
 
 def _combine_free(logs, means, places, weights, batches):
-    """Probabilities, log evidence and means of coefficients from some batches."""
+    """Probabilities, log evidence and means from some batches."""
     d = logs.shape[1]
     top = logs[batches].max(axis=0)
     safe = np.where(np.isfinite(top), top, 0.0)
@@ -286,7 +289,7 @@ def _combine_free(logs, means, places, weights, batches):
     total = (evidence + safe)[np.arange(d), places].sum(axis=1) + weights
     constant = logsumexp(total)
     probabilities = np.exp(total - constant)
-    by_graph = own[np.arange(d), places]  # (graphs, child, parent)
+    by_graph = own[np.arange(d), places]  # (graphs, child, parent and normal noise)
     return probabilities, float(constant), np.einsum("g,gij->ji", probabilities, by_graph)
 
 
@@ -294,12 +297,12 @@ def _combine_free(logs, means, places, weights, batches):
 
 
 def _shared(problem, parents, possible, places, m, rng):
-    """Log evidences of all graphs, (graphs,), and means of their coefficients (graphs, d, d)."""
+    """Log evidences of all graphs, (graphs,), and means given them, (graphs, d, d + 1)."""
     scores = problem.score
     centre, factor = _shared_proposal(problem, parents, possible)
     d, count = problem.d, max(m // _INNER, 2)
     graphs = len(places)
-    high, total, means = np.full(graphs, -np.inf), np.zeros(graphs), np.zeros((graphs, d, d))
+    high, total, means = np.full(graphs, -np.inf), np.zeros(graphs), np.zeros((graphs, d, d + 1))
     for _ in range(count):
         normal, chi = rng.standard_normal(len(centre)), rng.chisquare(_DF) / _DF
         step = np.linalg.solve(factor.T, normal) / np.sqrt(chi)
@@ -346,7 +349,7 @@ def _log_t(factor, step):
 
 
 def _combine_shared(logs, means, places, weights, batches):
-    """Probabilities, log evidence and means of coefficients from some batches."""
+    """Probabilities, log evidence and means from some batches."""
     evidence = logsumexp(logs[batches], axis=0) - np.log(len(batches))
     shares = np.exp(logs[batches] - np.where(np.isfinite(evidence), evidence, 0.0))
     own = np.einsum("bg,bgij->gij", shares, means[batches]) / len(batches)

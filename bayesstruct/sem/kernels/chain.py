@@ -13,6 +13,7 @@ independent draw). Columns whose parents change get m sets of parameters from q;
 are one of m, the others drawn from q, too. The proposal is accepted with the ratio of the products of the means of w, and one of the m
 is drawn by w. So the posterior is left invariant however good scores and fits are (Andrieu and Roberts 2009; Andrieu, Lee and Vihola 2018).
 Parameters are also changed given the graph: one of m draws, and a step of a random walk that gets away from where the proposal is too thin.
+Whether the noise of a column is normal or a mixture is one of its parameters, and q proposes it too (:mod:`bayesstruct.sem.kernels.families`).
 
 With equal or known variances the scale that all columns share, and the shape of a mixture, are given in these moves, and are changed by
 random walks of their own, in even coordinates (:mod:`bayesstruct.sem.kernels.fits`).
@@ -36,8 +37,8 @@ from bayesstruct.networks.kernels.parent_tables import ROWS
 from bayesstruct.networks.solvers.parent_search import ALL_PARENTS
 from bayesstruct.sem.kernels.candidates import sem_tables
 from bayesstruct.sem.kernels.errors import mixture_weights, shape_size
+from bayesstruct.sem.kernels.families import unused_weights
 from bayesstruct.sem.kernels.fits import log_joint, move_coordinates, parameter_count
-from bayesstruct.sem.kernels.proposals import log_weight, random_numbers, weigh
 from bayesstruct.sem.kernels.references import (
     at_reference,
     log_shared_prior,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bayesstruct.networks.exact.problem import NetworkProblem
-    from bayesstruct.sem.kernels.scores import Family
+    from bayesstruct.sem.kernels.families import Family
 
 __all__ = ["SemChain", "SemState"]
 
@@ -78,6 +79,8 @@ class SemState:
         Degrees of freedom of Student noise (S = 1); weights of a mixture (S = K); else S = 0.
     local_scale : (d, d) array
         Of a horseshoe, at (parent, child); 1 without an arc, and with other priors.
+    normal : (d,) bool array
+        Columns whose noise is exactly normal in place of a mixture, whose weights then have their prior.
     """
 
     dag: np.ndarray
@@ -86,6 +89,7 @@ class SemState:
     noise_scale: np.ndarray
     shape: np.ndarray
     local_scale: np.ndarray
+    normal: np.ndarray
 
     def copy(self) -> "SemState":
         """Return a copy."""
@@ -181,12 +185,12 @@ class SemChain:
         thetas = []
         for i in range(self.d):
             family = self._family(graph, i)
-            draws, weights = self._draws(rng, i, family, tau, shape, self.draws)
+            draws, weights = family.draws(rng, self.draws, self._tau(tau, i), shape)
             if weights.max() > -np.inf:
                 thetas.append(draws[_pick(rng, weights)])
             else:
                 thetas.append(np.concatenate([family.fit.mode, family.fit.scale_mean]))
-        return self._state(graph, thetas)
+        return self._state(rng, graph, thetas)
 
     def _family(self, graph, i) -> "Family":
         return self.scores.family(i, np.flatnonzero(graph[:, i]))
@@ -203,11 +207,13 @@ class SemChain:
         elif self.settings.noise == MIXTURE:
             total = rng.gamma(self.settings.concentration)
             out[k + 2 : k + 2 + size] = np.cbrt(np.maximum(state.shape[i], 1e-300) * total)
+            if state.normal[i]:
+                out[k + 2 : k + 2 + size] = np.nan
         if self.settings.prior == HORSESHOE:
             out[k + 2 + size :] = np.log(state.local_scale[parents, i])
         return out
 
-    def _state(self, graph, thetas):
+    def _state(self, rng, graph, thetas):
         """State of a graph and parameters."""
         size = shape_size(self.settings.noise)
         zero = np.zeros((self.d, self.d))
@@ -218,12 +224,13 @@ class SemChain:
             np.empty(self.d),
             np.empty((self.d, size)),
             np.ones((self.d, self.d)),
+            np.zeros(self.d, bool),
         )
         for i, theta in enumerate(thetas):
-            self._write(out, i, theta)
+            self._write(rng, out, i, theta)
         return out
 
-    def _write(self, state, i, theta):
+    def _write(self, rng, state, i, theta):
         """Write the parameters of a column into a state."""
         parents = np.flatnonzero(state.dag[:, i])
         k, size = len(parents), shape_size(self.settings.noise)
@@ -233,28 +240,15 @@ class SemChain:
         if self.settings.noise == STUDENT:
             state.shape[i] = 2.0 + math.exp(theta[k + 2])
         elif self.settings.noise == MIXTURE:
-            state.shape[i] = mixture_weights(theta[k + 2 : k + 2 + size])
+            state.normal[i] = np.isnan(theta[k + 2])
+            weights = mixture_weights(theta[k + 2 : k + 2 + size])
+            state.shape[i] = unused_weights(rng, self.settings) if state.normal[i] else weights
         if self.settings.prior == HORSESHOE:
             state.local_scale[parents, i] = np.exp(theta[k + 2 + size :])
 
-    def _draws(self, rng, i, family, tau, shape, m, now=None):
-        """Draw sets of parameters of a column, the first those that it has now if there are some; and log weights."""
-        k = len(family.design) - 1
-        theta = np.zeros((m, parameter_count(self.settings, k)))
-        if self.shared:
-            theta[:, k + 1] = tau + self.scores.log_relative[i]
-            if self.settings.noise == MIXTURE:
-                theta[:, k + 2 : k + 2 + len(shape)] = shape
-        weights, first = np.empty(m), 0
-        if now is not None:
-            theta[0], first = now, 1
-            weights[0] = log_weight(family.y, family.design, family.fit, self.settings, now)
-        if first < m:
-            numbers = random_numbers(rng, self.settings, k, len(family.y), m - first)
-            weights[first:] = weigh(
-                family.y, family.design, family.fit, self.settings, numbers, theta[first:]
-            )
-        return theta, np.where(np.isnan(weights), -np.inf, weights)
+    def _tau(self, tau, i):
+        """Log scale of a column from the common one."""
+        return tau + self.scores.log_relative[i]
 
     # --- sweeps ----------------------------------------------------------------------------------
 
@@ -296,7 +290,7 @@ class SemChain:
             "refreshed": float(np.mean(fresh)),
             "walked": float(np.mean(walked)),
         }
-        return self._state(graph, thetas), stats
+        return self._state(rng, graph, thetas), stats
 
     def _shared_of(self, rng, state):
         """Log scale and shape that all columns share."""
@@ -320,8 +314,9 @@ class SemChain:
         ratio, now, then = 0.0, [], []
         for i in changed:
             old, new = self._family(graph, i), self._family(other, i)
-            now.append(self._draws(rng, i, old, tau, shape, self.draws, thetas[i]))
-            then.append(self._draws(rng, i, new, tau, shape, self.draws))
+            given = self.draws, self._tau(tau, i), shape
+            now.append(old.draws(rng, *given, now=thetas[i]))
+            then.append(new.draws(rng, *given))
             ratio += _ratio(new, then[-1][1], old, now[-1][1])
         accept = math.log(rng.random()) < ratio
         for i, sets in zip(changed, then if accept else now, strict=True):
@@ -332,30 +327,30 @@ class SemChain:
 
     def _refresh(self, rng, i, family, thetas, tau, shape):
         """Draw one of a few sets of parameters, among them those that a column has; whether it is another."""
-        sets, weights = self._draws(rng, i, family, tau, shape, _REFRESH, thetas[i])
+        sets, weights = family.draws(rng, _REFRESH, self._tau(tau, i), shape, now=thetas[i])
         chosen = _pick(rng, weights)
         thetas[i] = sets[chosen]
         return chosen > 0
 
     def _walk(self, rng, family, thetas, i):
         """Step of a random walk of the parameters of a column, in even coordinates; whether it was accepted."""
-        fit, p = family.fit, len(family.design)
-        size = len(fit.mode)
+        settings, fit, now = family.part(thetas[i])
+        size, p = len(fit.mode), len(family.design)
         first, last = self._given(p)
         free = np.r_[0:first, last:size]
-        theta = thetas[i].copy()
+        theta = now.copy()
         step = np.linalg.solve(
             np.linalg.cholesky(nearest_positive(fit.precision[np.ix_(free, free)])).T,
             rng.standard_normal(len(free)),
         )
         length = rng.choice([0.3, 1.0, 2.0]) / math.sqrt(len(theta))
-        move_coordinates(self.settings, theta, p, 1)
+        move_coordinates(settings, theta, p, 1)
         theta[free] += length * step
         theta[size:] += rng.standard_normal(len(theta) - size) * 2.0 * length
-        move_coordinates(self.settings, theta, p, -1)
-        ratio = self._log_target(family, theta) - self._log_target(family, thetas[i])
+        move_coordinates(settings, theta, p, -1)
+        ratio = _log_target(settings, family, theta) - _log_target(settings, family, now)
         if math.log(rng.random()) < ratio:
-            thetas[i] = theta
+            thetas[i] = family.whole(theta)
             return True
         return False
 
@@ -365,14 +360,6 @@ class SemChain:
             return p, p
         own = shape_size(MIXTURE) if self.settings.noise == MIXTURE else 0
         return p, p + 1 + own
-
-    def _log_target(self, family, theta):
-        p = len(family.design)
-        if self.settings.noise == MIXTURE:
-            shape = theta[p + 1 : p + 1 + shape_size(MIXTURE)]
-            if not (shape > 0.0).all():
-                return -math.inf
-        return log_joint(family.y, family.design, self.settings, theta)
 
     # --- what all columns share ------------------------------------------------------------------
 
@@ -388,7 +375,8 @@ class SemChain:
             move_coordinates(self.settings, other, p, 1)
             other[p : p + 1 + own] += step
             move_coordinates(self.settings, other, p, -1)
-            ratio += self._log_target(family, other) - self._log_target(family, theta)
+            then = _log_target(self.settings, family, other)
+            ratio += then - _log_target(self.settings, family, theta)
             others.append(other)
         if ratio > -math.inf:
             ratio += self._log_shared_prior(others) - self._log_shared_prior(thetas)
@@ -443,6 +431,16 @@ def graph_moves(problem, tables) -> "list[Callable]":
         draws = IndependentDraws(problem)
         out += [lambda rng, graph: draws(rng)] * 2
     return out
+
+
+def _log_target(settings, family, theta):
+    """Log joint density of a column and its parameters, given the kind of noise."""
+    p = len(family.design)
+    if settings.noise == MIXTURE:
+        shape = theta[p + 1 : p + 1 + shape_size(MIXTURE)]
+        if not (shape > 0.0).all():
+            return -math.inf
+    return log_joint(family.y, family.design, settings, theta)
 
 
 def _ratio(new, then, old, now):

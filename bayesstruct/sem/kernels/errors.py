@@ -25,6 +25,8 @@ from bayesstruct.core.special import vector_exp
 from bayesstruct.sem.kernels.settings import GAUSSIAN, LAPLACE, MIXTURE, STUDENT, SemSettings
 
 __all__ = [
+    "ALL_LOCATIONS",
+    "ALL_WIDTHS",
     "BASE",
     "LOCATIONS",
     "WIDTHS",
@@ -45,6 +47,8 @@ _K = 2 * _SIDE + 2
 #: Means and standard deviations of the components of a mixture.
 LOCATIONS = np.array([_STEP * (k - _SIDE) for k in range(_K - 1)] + [0.0])
 WIDTHS = np.array([_NARROW] * (_K - 1) + [_WIDE])
+#: The same and those of a standard normal distribution, which is alone where noise is exactly normal.
+ALL_LOCATIONS, ALL_WIDTHS = np.append(LOCATIONS, 0.0), np.append(WIDTHS, 1.0)
 _SQUARES = LOCATIONS**2 + WIDTHS**2
 _WIDE_SHARE = 0.08
 _BASE = np.exp(-0.5 * (LOCATIONS[:-1] / 0.9) ** 2)

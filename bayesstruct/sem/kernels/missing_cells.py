@@ -18,7 +18,7 @@ import numpy as np
 
 from scipy.special import gammaln, logsumexp
 
-from bayesstruct.sem.kernels.errors import LOCATIONS, WIDTHS
+from bayesstruct.sem.kernels.errors import ALL_LOCATIONS, ALL_WIDTHS
 from bayesstruct.sem.kernels.settings import LAPLACE, MIXTURE, STUDENT
 
 __all__ = [
@@ -43,7 +43,8 @@ def draw_latent(rng, noise, e, shape):
     e : (n, d) array
         Noise in units of its scale.
     shape : (d, k) or (n, d, k) array
-        Degrees of freedom, or weights of the components of a mixture.
+        Degrees of freedom, or weights of the components of a mixture; where noise may be exactly normal, those of all
+        components and of a standard normal one.
 
     Returns
     -------
@@ -57,15 +58,20 @@ def draw_latent(rng, noise, e, shape):
         rate = 0.5 * (nu + e**2 * nu / (nu - 2.0))
         variance = (nu - 2.0) / (nu * rng.gamma(0.5 * (nu + 1.0), 1.0 / rate))
     elif noise == MIXTURE:
+        at, wide = _components(shape)
         with np.errstate(divide="ignore"):
-            logs = (
-                np.log(shape) - 0.5 * ((e[:, :, None] - LOCATIONS) / WIDTHS) ** 2 - np.log(WIDTHS)
-            )
+            logs = np.log(shape) - 0.5 * ((e[:, :, None] - at) / wide) ** 2 - np.log(wide)
         weights = np.exp(logs - logs.max(axis=2, keepdims=True)).cumsum(axis=2)
         u = rng.random(e.shape)[:, :, None] * weights[:, :, -1:]
         k = (u > weights).sum(axis=2)
-        mean, variance = LOCATIONS[k], WIDTHS[k] ** 2
+        mean, variance = at[k], wide[k] ** 2
     return mean, variance
+
+
+def _components(shape):
+    """Means and standard deviations of the components that have weights."""
+    size = shape.shape[-1]
+    return ALL_LOCATIONS[:size], ALL_WIDTHS[:size]
 
 
 def log_noise(noise, e, shape):
@@ -77,8 +83,9 @@ def log_noise(noise, e, shape):
         constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log((nu - 2.0) * np.pi)
         return constant - 0.5 * (nu + 1.0) * np.log1p(e**2 / (nu - 2.0))
     if noise == MIXTURE:
+        at, wide = _components(shape)
         with np.errstate(divide="ignore"):
-            logs = np.log(shape) - 0.5 * ((e[..., None] - LOCATIONS) / WIDTHS) ** 2 - np.log(WIDTHS)
+            logs = np.log(shape) - 0.5 * ((e[..., None] - at) / wide) ** 2 - np.log(wide)
         return logsumexp(logs, axis=-1) - 0.5 * np.log(2.0 * np.pi)
     return -0.5 * (e**2 + np.log(2.0 * np.pi))
 

@@ -2,13 +2,14 @@ r"""Local scores of linear structural equations: approximate log evidences of on
 
 They serve all searches and samplers of :mod:`bayesstruct.networks`. With normal noise, free variances and normal slabs they are the
 score BGe; otherwise they are Laplace approximations (:mod:`bayesstruct.sem.kernels.fits`), of few rows sharpened by importance
-sampling with fixed numbers, and a sampler has to weigh what it draws by them (:mod:`bayesstruct.sem.kernels.chain`).
+sampling with fixed numbers, and a sampler has to weigh what it draws by them (:mod:`bayesstruct.sem.kernels.chain`). Where noise may be
+normal or not they are those of both cases, weighed by the prior.
 
 With equal or known variances the scores are those given a *reference*: a log scale for each column, and a shape of a mixture.
 """
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,12 +17,13 @@ from scipy.special import logsumexp
 
 from bayesstruct.networks.kernels.scores.base import Score, finite_numbers
 from bayesstruct.sem.kernels.errors import start_shape
-from bayesstruct.sem.kernels.fits import (
-    FamilyFit,
-    fit_family,
-    is_exact,
-    parameter_count,
+from bayesstruct.sem.kernels.families import (
+    Family,
+    mixed_evidence,
+    normal_chance,
+    normal_settings,
 )
+from bayesstruct.sem.kernels.fits import fit_family, is_exact, parameter_count
 from bayesstruct.sem.kernels.proposals import even_numbers, give_shared, weigh
 from bayesstruct.sem.kernels.refinement import is_large, refined
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE, SemSettings
@@ -32,20 +34,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-__all__ = ["Family", "SemScores"]
+__all__ = ["SemScores"]
 
 _FEW_ROWS, _EVEN = 200, 64  # rows up to which evidences are sharpened, and by how many draws
 _FAMILIES = 2000  # fits kept with their tables
 _SCORES = 2_000_000  # scores and modes kept
-
-
-class Family(NamedTuple):
-    """One column given its parents: its table, its fit, and its score."""
-
-    y: np.ndarray
-    design: np.ndarray
-    fit: FamilyFit
-    score: float
 
 
 class SemScores(Score):
@@ -146,10 +139,14 @@ class SemScores(Score):
             return self._families[key]
         y, design = self._design(*key)
         score, mode = self._scored(*key)
-        fit = self._fit(key[0], y, design, mode)
+        fit = self._fit(key[0], y, design, self.settings, mode)
         if not is_large(*self.table.shape):
             fit = refined(y, design, fit, self.settings)
-        found = Family(y, design, fit, score)
+        found = Family(y, design, fit, score, self.settings)
+        if self.settings.normal_probability > 0.0:
+            evidence, normal = self._evidence(key[0], y, design, normal_settings(self.settings))
+            chance = normal_chance(self.settings, evidence, score)
+            found = found._replace(normal=normal, chance=chance)
         self._families[key] = found
         if len(self._families) > _FAMILIES:
             self._families.popitem(last=False)
@@ -161,13 +158,13 @@ class SemScores(Score):
         design[1:] = columns[list(parents)]
         return columns[child], design
 
-    def _fit(self, child, y, design, start):
+    def _fit(self, child, y, design, settings, start):
         return fit_family(
             y,
             design,
-            self.settings,
+            settings,
             tau=self.log_scale + self.log_relative[child],
-            shape=self.shape if self.settings.variances != FREE else None,
+            shape=self.shape if settings.variances != FREE else None,
             start=start,
         )
 
@@ -178,14 +175,22 @@ class SemScores(Score):
             if len(self._known) > _SCORES:
                 self._known.clear()
             y, design = self._design(child, parents)
-            fit = self._fit(child, y, design, self._start(child, parents))
-            score = fit.log_evidence
-            if not len(y):
-                score = 0.0
-            elif len(y) <= _FEW_ROWS and not is_exact(self.settings):
-                score = self._sharpened(child, y, design, fit)
+            start = self._start(child, parents)
+            score, fit = self._evidence(child, y, design, self.settings, start)
+            if self.settings.normal_probability > 0.0:
+                normal = self._evidence(child, y, design, normal_settings(self.settings))[0]
+                score = mixed_evidence(self.settings, score, normal)
             self._known[key] = score, fit.mode
         return self._known[key]
+
+    def _evidence(self, child, y, design, settings, start=None):
+        """Log evidence and fit of a family, given the kind of noise."""
+        fit = self._fit(child, y, design, settings, start)
+        if not len(y):
+            return 0.0, fit
+        if len(y) <= _FEW_ROWS and not is_exact(settings):
+            return self._sharpened(child, y, design, settings, fit), fit
+        return fit.log_evidence, fit
 
     def _start(self, child, parents):
         """Mode with one parent less, where it is known; a mixture begins elsewhere."""
@@ -197,13 +202,13 @@ class SemScores(Score):
                 return np.insert(known[1], a + 1, 0.0)
         return None
 
-    def _sharpened(self, child, y, design, fit):
+    def _sharpened(self, child, y, design, settings, fit):
         k = len(design) - 1
-        theta = np.zeros((_EVEN, parameter_count(self.settings, k)))
+        theta = np.zeros((_EVEN, parameter_count(settings, k)))
         tau = self.log_scale + self.log_relative[child]
-        give_shared(self.settings, theta, k, tau, self.shape)
-        numbers = even_numbers(self.settings, k, len(y), _EVEN)
-        weights = weigh(y, design, fit, self.settings, numbers, theta)
+        give_shared(settings, theta, k, tau, self.shape)
+        numbers = even_numbers(settings, k, len(y), _EVEN)
+        weights = weigh(y, design, fit, settings, numbers, theta)
         out = float(logsumexp(weights) - np.log(_EVEN))
         return out if np.isfinite(out) else fit.log_evidence
 

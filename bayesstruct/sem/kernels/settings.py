@@ -19,6 +19,10 @@ Each is the prior of a coefficient whose arc is there. The variance of the noise
 By default :math:`a = (\alpha_w - d + 1) / 2`, :math:`b = t / 2` and :math:`\text{scale} = 1 / \sqrt t` with t and
 :math:`\alpha_w` of :class:`bayesstruct.networks.kernels.scores.gaussian.BGe`: normal noise with free variances
 and normal slabs gives that score.
+
+A column whose noise is a mixture may have normal noise *exactly*, with a prior probability of its own: a mixture comes near to
+a normal distribution but is never one, and would take chance features of a table for its shape. Given that, the column has the
+density and the priors of ``noise="gaussian"``, and the weights of its mixture have their prior and no other meaning.
 """
 
 import math
@@ -67,6 +71,7 @@ class SemSettings(NamedTuple):
     concentration: float = 24.0  # of the Dirichlet distribution of mixture weights, in all
     degrees_shape: float = 2.0  # of the gamma distribution of nu - 2
     degrees_rate: float = 0.1
+    normal_probability: float = 0.0  # that a column has normal noise in place of a mixture
 
 
 def sem_settings(
@@ -78,6 +83,7 @@ def sem_settings(
     alpha_mu: float = 1.0,
     alpha_w: float | None = None,
     scale: float | None = None,
+    normal_probability: float | None = 0.0,
 ) -> SemSettings:
     """Return settings of linear structural equations from names, checked.
 
@@ -95,6 +101,9 @@ def sem_settings(
         Degrees of freedom, more than d + 1; d + alpha_mu + 1 by default.
     scale : float, optional
         Of the coefficients in units of the noise; that of the BGe score by default.
+    normal_probability : float or None
+        Prior probability that the noise of a column is exactly normal, where it may be a mixture and variances are free. None is 1/2
+        there and 0 otherwise.
 
     Returns
     -------
@@ -132,4 +141,20 @@ def sem_settings(
         1.0 / math.sqrt(t) if scale is None else positive("scale", scale),
         0.5 * (alpha_w - d + 1),
         0.5 * t,
+        normal_probability=_normal_probability(noise, variances, normal_probability),
     )
+
+
+def _normal_probability(noise, variances, given):
+    """Check the probability of normal noise, or choose it."""
+    may_be = noise == "mixture" and variances == "free"
+    if given is None:
+        return 0.5 if may_be else 0.0
+    if not (isinstance(given, int | float) and 0.0 <= given <= 1.0):
+        raise ValueError(f"`normal_probability` must be between 0 and 1, it is {given!r:.60}")
+    if given and not may_be:
+        raise ValueError(
+            "`normal_probability` goes with noise='mixture' and variances='free', not with "
+            f"noise={noise!r} and variances={variances!r}; leave it out"
+        )
+    return float(given)

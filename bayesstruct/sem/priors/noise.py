@@ -9,7 +9,8 @@ student   t with :math:`\nu > 2` degrees of freedom, scaled to variance 1    :ma
 mixture   :math:`\sum_k \pi_k N(m_k, v_k^2)`, m and v fixed                  :math:`\pi`, K numbers
 ========= ================================================================== =======================
 
-Shape parameters are arrays (..., d, k), with one unused column for noise that has none.
+Shape parameters are arrays (..., d, k), with one unused column for noise that has none. Where the noise of a column may be
+exactly normal in place of a mixture, the last component is standard normal; it has all of the weight then, and none otherwise.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
 
-__all__ = ["NoiseLaw", "noise_law"]
+__all__ = ["NoiseLaw", "noise_law", "with_normal"]
 
 _LOG_2PI = np.log(2.0 * np.pi)
 
@@ -41,6 +42,11 @@ class NoiseLaw:
     width: tuple[float, ...] = ()
 
     @property
+    def may_be_normal(self) -> bool:
+        """Whether the last component of a mixture is standard normal: the noise of a column may be exactly normal."""
+        return self.location[-1:] == (0.0,) and self.width[-1:] == (1.0,)
+
+    @property
     def size(self) -> int:
         """Number of shape parameters of a column, at least one place."""
         return max(len(self.location), 1)
@@ -59,7 +65,7 @@ class NoiseLaw:
             constant = constant - 0.5 * pt.log((nu - 2.0) * np.pi)
             return constant - 0.5 * (nu + 1.0) * pt.log1p(e**2 / (nu - 2.0))
         terms = [
-            pt.log(shape[..., k]) - 0.5 * ((e - m) / v) ** 2 - np.log(v) - 0.5 * _LOG_2PI
+            _log(shape[..., k]) - 0.5 * ((e - m) / v) ** 2 - np.log(v) - 0.5 * _LOG_2PI
             for k, (m, v) in enumerate(zip(self.location, self.width, strict=True))
         ]
         return pt.logsumexp(pt.stack(terms, axis=-1), axis=-1)
@@ -89,9 +95,44 @@ class NoiseLaw:
         return np.array(self.location)[k] + np.array(self.width)[k] * rng.standard_normal(size)
 
 
-def noise_law(noise: str) -> NoiseLaw:
-    """Return the noise distribution of this name, with the components of the mixture."""
-    from bayesstruct.sem.kernels.errors import LOCATIONS, WIDTHS
+def _log(weight):
+    """Logarithm of a weight that may be zero."""
+    import pytensor.tensor as pt
 
-    components = (tuple(LOCATIONS.tolist()), tuple(WIDTHS.tolist())) if noise == "mixture" else ()
-    return NoiseLaw(noise, *components)
+    some = pt.gt(weight, 0.0)
+    return pt.switch(some, pt.log(pt.switch(some, weight, 1.0)), -np.inf)
+
+
+def noise_law(noise: str, *, normal: bool = False) -> NoiseLaw:
+    """Return the noise distribution of this name, with the components of the mixture.
+
+    Parameters
+    ----------
+    noise : {"gaussian", "laplace", "student", "mixture"}
+    normal : bool
+        Whether the noise of a column may be exactly normal in place of a mixture: see :func:`with_normal`.
+    """
+    from bayesstruct.sem.kernels.errors import ALL_LOCATIONS, ALL_WIDTHS, BASE
+
+    if noise != "mixture":
+        return NoiseLaw(noise)
+    size = len(BASE) + int(normal)
+    return NoiseLaw(noise, tuple(ALL_LOCATIONS[:size].tolist()), tuple(ALL_WIDTHS[:size].tolist()))
+
+
+def with_normal(weights, normal):
+    """Return the weights of the components of a mixture and of the standard normal one.
+
+    Parameters
+    ----------
+    weights : (..., d, K) array
+        Of the components of a mixture.
+    normal : (..., d) array
+        1 where the noise of the column is exactly normal, 0 where it is the mixture.
+
+    Returns
+    -------
+    (..., d, K + 1) array
+    """
+    alone = np.asarray(normal, float)[..., None]
+    return np.concatenate([weights * (1.0 - alone), alone], axis=-1)

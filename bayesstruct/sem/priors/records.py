@@ -20,12 +20,12 @@ class SemNoise(Recorded):
     kind : int
         Position in :data:`bayesstruct.sem.kernels.settings.NOISES`.
     location, width : (components,) ndarray of float, optional
-        Of the components of a mixture.
+        Of the components of a mixture, and of a standard normal one where noise may be exactly normal.
     """
 
     kind: int = constant("noise_kind")
-    location: np.ndarray | None = constant("component_location", "component", optional=True)
-    width: np.ndarray | None = constant("component_width", "component", optional=True)
+    location: np.ndarray | None = constant("component_location", "noise_component", optional=True)
+    width: np.ndarray | None = constant("component_width", "noise_component", optional=True)
 
     @classmethod
     def of(cls, law: NoiseLaw) -> "SemNoise":

@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.networks.reading.effects import flat_draws, register_noise
+from bayesstruct.sem.priors.noise import NoiseLaw, with_normal
 from bayesstruct.sem.priors.records import SemNoise
 
 if TYPE_CHECKING:
     from bayesstruct.graphs.posteriors.arcs import DagPosterior
 
-__all__ = ["has_other_noise", "shape_draws"]
+__all__ = ["has_other_noise", "shape_draws", "shape_names"]
+
+_SHAPE = {"student": ("degrees",), "mixture": ("mixture_weight",)}
 
 
 def has_other_noise(constants) -> bool:
@@ -18,17 +21,24 @@ def has_other_noise(constants) -> bool:
     return SemNoise.is_in(constants) and SemNoise.read(constants).law.name != "gaussian"
 
 
+def shape_names(law: NoiseLaw) -> tuple[str, ...]:
+    """Names of the variables that are the shape of the noise."""
+    return _SHAPE.get(law.name, ()) + ("normal_noise",) * law.may_be_normal
+
+
 def shape_draws(posterior: "DagPosterior") -> np.ndarray:
     """Shape parameters of the noise in each draw, (draws, d, k)."""
     d = len(posterior.variables)
-    name = SemNoise.read(posterior.constants).law.name
-    if name == "student":
+    law = SemNoise.read(posterior.constants).law
+    if law.name == "student":
         return flat_draws(posterior, "degrees")[:, :, None]
-    if name != "mixture":
+    if law.name != "mixture":
         return np.zeros(
             (posterior.draws["dag"].sizes["chain"] * posterior.draws.sizes["draw"], d, 1)
         )
     values = flat_draws(posterior, "mixture_weight")
+    if law.may_be_normal:
+        return with_normal(values, flat_draws(posterior, "normal_noise"))
     shared = values.ndim == 2  # by all columns
     return np.repeat(values[:, None], d, axis=1) if shared else values
 

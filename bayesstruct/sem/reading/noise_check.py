@@ -19,7 +19,7 @@ from bayesstruct.networks.priors.records import SetMask
 from bayesstruct.networks.reading.effects import is_network, weight_matrices
 from bayesstruct.sem.kernels.noise_shape import LEAST_ROWS, shape_ratios
 from bayesstruct.sem.priors.records import SemNoise
-from bayesstruct.sem.reading.noise import shape_draws
+from bayesstruct.sem.reading.noise import shape_draws, shape_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,6 @@ _FEWEST = 500  # and at least so many
 _LEAST_USED = 500  # rows of a table, even if it has many columns
 _SEED = 1990  # a check is the same each time
 _INTERVAL = (0.025, 0.975)  # of the shape of noise
-_SHAPE = {"student": "degrees", "mixture": "mixture_weight"}
 _NOISE = {"gaussian": "normal", "laplace": "Laplace", "student": "t", "mixture": "mixture"}
 _KIND = "linear structural equations"
 
@@ -256,7 +255,7 @@ def _is_complete(idata) -> bool:
     """Whether a result holds what residuals need."""
     if not _is_sem(idata) or "x" not in variables(idata, "observed_data"):
         return False
-    needed = {"weight", _SHAPE.get(SemNoise.read(idata).law.name, "weight")}
+    needed = {"weight", *shape_names(SemNoise.read(idata).law)}
     if "cell_missing" in variables(idata, "constant_data"):
         needed.add("x_missing")
     return needed <= variables(idata)
@@ -271,7 +270,7 @@ def _shapes(idata) -> tuple[_Shapes, list[str]]:
             "of bayesian_network is normal: pass a result of bs.models.linear_sem(table)"
         )
     law = SemNoise.read(posterior.constants).law
-    for name in ("weight", _SHAPE.get(law.name, "weight")):
+    for name in ("weight", *shape_names(law)):
         if name not in posterior.draws:
             raise ValueError(
                 f"the result has no `{name}`, which is needed: sample it too (`var_names`)"

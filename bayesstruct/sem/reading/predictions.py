@@ -22,6 +22,7 @@ from bayesstruct.networks.reading.effects import (
     standard_setting,
     weight_matrices,
 )
+from bayesstruct.sem.kernels.errors import BASE
 from bayesstruct.sem.kernels.settings import NOISES
 from bayesstruct.sem.priors.noise import noise_law
 from bayesstruct.sem.priors.records import SemNoise
@@ -112,7 +113,9 @@ class SemRows:
 
     @property
     def _moments(self):
-        return noise_law(NOISES[self.noise]).moments(self.params[-1])
+        shape = self.params[-1]
+        normal = shape.shape[-1] > len(BASE)
+        return noise_law(NOISES[self.noise], normal=normal).moments(shape)
 
 
 def _spread(rng, covariance, m):

@@ -33,6 +33,7 @@ from bayesstruct.networks.kernels.samplers.arc_proposals import (
     removed,
 )
 from bayesstruct.sem.kernels.errors import log_shape_prior, shape_size
+from bayesstruct.sem.kernels.fits import log_joint
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE
 from bayesstruct.sem.steps.families import Families, Shared
 
@@ -129,9 +130,10 @@ def slice_draw(rng, log_density: Callable[[float], float], x: float, width: floa
 
 def _slices(rng, families, state, i):
     """Draw some coordinates of the parameters of a column by slices."""
-    settings, parents = families.settings, state.parents(i)
-    y, design, fit = families.fit(i, parents, state.shared)
-    theta, p, size = state.theta[i], len(parents) + 1, shape_size(settings.noise)
+    parents = state.parents(i)
+    family = families.fit(i, parents, state.shared)
+    settings, fit, theta = family.part(state.theta[i])
+    p, size = len(parents) + 1, shape_size(settings.noise)
     own = np.ones(len(theta), bool)
     if settings.variances != FREE:
         own[p] = False
@@ -144,9 +146,10 @@ def _slices(rng, families, state, i):
 
         def density(x, a=a):
             theta[a] = x
-            return families.log_joint_of(y, design, theta)
+            return float(log_joint(family.y, family.design, settings, theta))
 
         theta[a] = slice_draw(rng, density, theta[a], width)
+    state.theta[i] = family.whole(theta)
 
 
 def _draw_shared(rng, families, state):

@@ -5,8 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.sem.kernels.fits import FamilyFit, family_design, fit_family, log_joint
-from bayesstruct.sem.kernels.proposals import draw_family, log_weight
+from bayesstruct.sem.kernels.families import (
+    Family,
+    mixed_evidence,
+    normal_chance,
+    normal_settings,
+)
+from bayesstruct.sem.kernels.fits import family_design, fit_family, log_joint
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE, SemSettings
 
 if TYPE_CHECKING:
@@ -56,7 +61,7 @@ class Families:
         self.reference = np.empty(0)
         self.weights: dict[tuple, float] = {}
         self.table = np.empty((0, self.d))
-        self.fits: dict[tuple, tuple] = {}
+        self.fits: dict[tuple, Family] = {}
 
     def use(self, table: np.ndarray, reference: np.ndarray | None = None) -> None:
         """Take a complete table, and the shape of a mixture that columns share at which to fit; forget all fits."""
@@ -68,8 +73,8 @@ class Families:
         """Response and design of a family."""
         return family_design(self.table, i, parents, self.every[i])
 
-    def fit(self, i: int, parents: tuple[int, ...], shared: Shared) -> tuple:
-        """Response, design and fit of a family."""
+    def fit(self, i: int, parents: tuple[int, ...], shared: Shared) -> Family:
+        """Response, design, fit and approximate evidence of a family."""
         given = self.settings.variances != FREE
         at = round((shared.tau + self.offsets[i]) / _GRID) if given else 0
         key = i, parents, at
@@ -77,16 +82,26 @@ class Families:
         if found is None:
             y, design = self.design(i, parents)
             shape = self.reference if given and self.settings.noise == MIXTURE else None
-            found = y, design, fit_family(y, design, self.settings, tau=_GRID * at, shape=shape)
+            fit = fit_family(y, design, self.settings, tau=_GRID * at, shape=shape)
+            found = self._family(y, design, fit)
             if len(self.fits) > _MOST:
                 self.fits.clear()
             self.fits[key] = found
         return found
 
+    def _family(self, y, design, fit):
+        """Add the fit given normal noise, where the noise may be normal."""
+        settings, score = self.settings, fit.log_evidence
+        if settings.normal_probability == 0.0:
+            return Family(y, design, fit, score, settings)
+        normal = fit_family(y, design, normal_settings(settings))
+        score = mixed_evidence(settings, score, normal.log_evidence)
+        chance = normal_chance(settings, normal.log_evidence, score)
+        return Family(y, design, fit, score, settings, normal, chance)
+
     def score(self, i: int, parents: tuple[int, ...], shared: Shared) -> float:
         """Approximate log evidence of a family plus its log prior weight."""
-        fit: FamilyFit = self.fit(i, parents, shared)[2]
-        return fit.log_evidence + self.log_prior(i, parents)
+        return self.fit(i, parents, shared).score + self.log_prior(i, parents)
 
     def log_prior(self, i: int, parents: tuple[int, ...]) -> float:
         """Log prior weight of a parent set."""
@@ -99,15 +114,13 @@ class Families:
         self, rng, i: int, parents: tuple[int, ...], shared: Shared
     ) -> tuple[np.ndarray, float]:
         """Draw parameters of a family from its fit, with their log weight."""
-        y, design, fit = self.fit(i, parents, shared)
-        given = {"tau": shared.tau + self.offsets[i], "shape": shared.shape}
-        theta, logs = draw_family(rng, y, design, fit, self.settings, **given)
+        family = self.fit(i, parents, shared)
+        theta, logs = family.draws(rng, 1, shared.tau + self.offsets[i], shared.shape)
         return theta[0], float(logs[0])
 
     def weigh(self, i: int, parents: tuple[int, ...], theta: np.ndarray, shared: Shared) -> float:
         """Log weight of parameters of a family."""
-        y, design, fit = self.fit(i, parents, shared)
-        return float(log_weight(y, design, fit, self.settings, theta))
+        return self.fit(i, parents, shared).log_weight(theta)
 
     def log_joint_of(self, y: np.ndarray, design: np.ndarray, theta: np.ndarray) -> float:
         """Log joint density of the parameters and the column of a family."""

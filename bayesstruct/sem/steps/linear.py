@@ -133,7 +133,7 @@ class _Incomplete:
             x[own, j] = rng.choice(x[~own, j], own.sum())
         point[cells] = x[equations.missing]
         arcs = self.settle(rng, equations.table)
-        self.points.write(self.points.sem_state(arcs), point)
+        self.points.write(self.points.sem_state(rng, arcs), point)
 
     def change(self, graph):
         """Return NaN: approximations are made for what is proposed only."""
@@ -154,7 +154,7 @@ class _Incomplete:
         arcs = self.points.arc_state(rng, self.points.state(point))
         self.families.use(table, arcs.shared.shape if self.mixture else None)
         share = sweep(rng, self.families, arcs, self.moves)
-        state = self.points.sem_state(arcs)
+        state = self.points.sem_state(rng, arcs)
         self.points.write(state, point)
         gaps = np.flatnonzero(missing.any(axis=1))
         z, params = table[gaps], self.points.parameters(state)

@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytensor.tensor.random.basic import DirichletRV
+from pytensor.tensor.random.basic import BernoulliRV, DirichletRV
 
 from bayesstruct.networks.priors.gaussian_network import InterceptsRV, arc_index
 from bayesstruct.sem.kernels.chain import SemState
 from bayesstruct.sem.kernels.errors import mixture_weights
+from bayesstruct.sem.kernels.families import unused_weights
 from bayesstruct.sem.kernels.settings import FREE, HORSESHOE, MIXTURE, STUDENT
+from bayesstruct.sem.priors.noise import with_normal
 from bayesstruct.sem.priors.parameters import (
     ArcSlabsRV,
     CommonNoiseScaleRV,
@@ -41,6 +43,7 @@ class Points:
         self.source, self.target = arc_index(self.d)
         self.free = self.settings.variances == FREE
         self.scale = self.names[NoiseScalesRV if self.free else CommonNoiseScaleRV]
+        self.normal = self.names.get(BernoulliRV)
 
     def state(self, point: dict) -> SemState:
         """State at a point."""
@@ -52,7 +55,8 @@ class Points:
         intercept = np.array(point[names[InterceptsRV]], float)
         scales = np.array(point[self.scale] * self.units, float)
         dag = np.array(point[self.dag], np.int8)
-        return SemState(dag, intercept, weight, scales, self._shape(point), local)
+        normal = np.zeros(d, bool) if self.normal is None else np.array(point[self.normal]) == 1
+        return SemState(dag, intercept, weight, scales, self._shape(point), local, normal)
 
     def _shape(self, point):
         if self.settings.noise == STUDENT:
@@ -76,6 +80,8 @@ class Points:
             point[names[NoiseDegreesRV]] = state.shape[:, 0]
         if self.settings.noise == MIXTURE:
             point[names[DirichletRV]] = state.shape if self.free else state.shape[0]
+        if self.normal is not None:
+            point[self.normal] = state.normal.astype(np.int64)
 
     def arc_state(self, rng: np.random.Generator, state: SemState) -> ArcState:
         """Return the state of a chain over arcs.
@@ -84,6 +90,7 @@ class Points:
         """
         out = ArcState(state.dag.copy())
         coordinates = self._coordinates(rng, state.shape)
+        coordinates[state.normal] = np.nan
         if not self.free:
             shared = coordinates[0].copy() if self.settings.noise == MIXTURE else np.empty(0)
             out.shared = Shared(float(np.log(state.noise_scale[0] / self.units[0])), shared)
@@ -104,27 +111,38 @@ class Points:
         size = (self.d if self.free else 1, 1)
         return np.cbrt(shape * rng.gamma(self.settings.concentration, size=size))
 
-    def sem_state(self, arcs: ArcState) -> SemState:
-        """Return the state of a chain over arcs as arrays."""
+    def sem_state(self, rng: np.random.Generator, arcs: ArcState) -> SemState:
+        """Return the state of a chain over arcs as arrays.
+
+        Weights of a mixture that normal noise has replaced are drawn from their prior.
+        """
         d = self.d
-        intercept, scales, shapes = np.empty(d), np.empty(d), []
+        intercept, scales, shapes, normal = np.empty(d), np.empty(d), [], []
         weight, local = np.zeros((d, d)), np.ones((d, d))
         for i, theta in enumerate(arcs.theta):
             own = list(arcs.parents(i))
             p = len(own) + 1
             intercept[i], weight[own, i], scales[i] = theta[0], theta[1:p], np.exp(theta[p])
             end = len(theta) - (len(own) if self.settings.prior == HORSESHOE else 0)
-            shapes.append(self._shape_of(theta[p + 1 : end]))
+            shapes.append(self._shape_of(rng, theta[p + 1 : end]))
+            normal.append(bool(np.isnan(theta[p + 1 : end]).any()))
             if self.settings.prior == HORSESHOE:
                 local[own, i] = np.exp(theta[end:])
-        return SemState(arcs.dag.copy(), intercept, weight, scales, np.array(shapes), local)
+        params = intercept, weight, scales, np.array(shapes), local, np.array(normal)
+        return SemState(arcs.dag.copy(), *params)
 
-    def _shape_of(self, coordinates):
+    def _shape_of(self, rng, coordinates):
         if self.settings.noise == STUDENT:
             return 2.0 + np.exp(coordinates)
-        return mixture_weights(coordinates) if self.settings.noise == MIXTURE else coordinates
+        if self.settings.noise != MIXTURE:
+            return coordinates
+        if np.isnan(coordinates[0]):
+            return unused_weights(rng, self.settings)
+        return mixture_weights(coordinates)
 
     def parameters(self, state: SemState) -> tuple[np.ndarray, ...]:
         """Return intercepts, coefficients (rows children), scales and shape parameters (d, k) of a state."""
         shape = state.shape if state.shape.shape[1] else np.zeros((self.d, 1))
+        if self.normal is not None:
+            shape = with_normal(shape, state.normal)
         return state.intercept, state.weight.T, state.noise_scale, shape
