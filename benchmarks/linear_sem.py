@@ -97,7 +97,10 @@ def prior_table(rng, settings, prior, n):
             shape = 2.0 + rng.gamma(settings.degrees_shape, 1.0 / settings.degrees_rate, (1, 1))
         if noise == "mixture":
             shape = rng.dirichlet(settings.concentration * BASE)[None]
-        e = noise_law(noise).draw(rng, shape, n)[:, 0]
+        kind = noise
+        if settings.normal_probability and rng.random() < settings.normal_probability:
+            kind = "gaussian"
+        e = noise_law(kind).draw(rng, shape, n)[:, 0]
         z[:, i] = (
             s * rng.standard_normal() / np.sqrt(settings.alpha_mu) + z[:, parents] @ weight + s * e
         )

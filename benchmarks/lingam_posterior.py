@@ -1,14 +1,14 @@
 """The posterior of LiNGAM: 20 columns, and whether probabilities of arcs and directions are right.
 
     uv run python benchmarks/lingam_posterior.py                  # p = 20, n = 1,000, Laplace and uniform noise
-    uv run python benchmarks/lingam_posterior.py --calibration    # p = 6, tables from the prior, and with normal errors
+    uv run python benchmarks/lingam_posterior.py --calibration    # p = 6, tables from the prior, with normal and with Laplace errors
 
 *p = 20*: two chains of `pm.sample`, the CPU seconds with the model and its tables of parent sets, not with compilation of machine code. R-hat is the largest of
 the arcs that changed, and of the number of arcs.
 
 *Calibration*: graph, parameters and rows from the prior of the model (not standardised); arcs, and directions given that there is an edge,
 by the probability that they were given. *Normal errors*: the same with errors that are normal; the probabilities of directions are set against
-those of the exact posterior under BGe.
+those of the exact posterior under BGe. `--normal-probability 0` is a mixture that is never exactly normal.
 """
 
 import argparse
@@ -91,10 +91,12 @@ def shown(given, there):
     return f"{' '.join(rows)}, worst {worst:.1f} standard errors"
 
 
-def calibration(noise, normal, tables, n, draws, d=6):
+def calibration(noise, errors, probability, tables, n, draws, d=6):
     """Print calibration of arcs and directions; with normal errors also the distance from the posterior under BGe."""
-    settings, prior = sem_settings(d, noise=noise), ParentPrior(d)
-    own = sem_settings(d, noise="gaussian") if normal else settings
+    given = {"noise": noise, "normal_probability": probability if noise == "mixture" else None}
+    settings, prior = sem_settings(d, **given), ParentPrior(d)
+    own, normal = sem_settings(d, noise=errors or noise), errors == "gaussian"
+    own = own if errors else settings
     names, start = tuple(f"x{i}" for i in range(d)), time.process_time()
     arcs, directions, apart = ([], []), ([], []), []
     for seed in range(tables):
@@ -114,7 +116,7 @@ def calibration(noise, normal, tables, n, draws, d=6):
             exact = np.asarray(bs.exact.dag_posterior(z).arc_probabilities)
             pair = (exact + exact.T)[one, two][kept]
             apart.extend(np.abs(told - exact[one, two][kept] / pair))
-    kind = "normal errors" if normal else "errors of the model"
+    kind = f"{errors or 'its own'} errors"
     print(f"{noise}, {kind}, {tables} tables, n = {n}: arcs given/there {shown(*arcs)}")
     print(f"  directions given an edge {shown(*directions)}")
     if normal:
@@ -128,6 +130,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calibration", action="store_true")
     parser.add_argument("--noise", nargs="*", default=["laplace", "mixture"])
+    parser.add_argument("--errors", nargs="*", default=["", "gaussian", "laplace"])
+    parser.add_argument("--normal-probability", type=float)
     parser.add_argument("--tables", type=int, default=100)
     parser.add_argument("--rows", type=int, default=100)
     parser.add_argument("--draws", type=int, default=200)
@@ -135,8 +139,9 @@ def main():
     warnings.simplefilter("ignore", TableWarning)
     if own.calibration:
         for noise in own.noise:
-            for normal in (False, True):
-                calibration(noise, normal, own.tables, own.rows, own.draws)
+            for errors in own.errors if noise == "mixture" else ("", "gaussian"):
+                prob = own.normal_probability
+                calibration(noise, errors, prob, own.tables, own.rows, own.draws)
         return
     for model_noise in own.noise:
         small = linear_sem(600, 10, noise="uniform", random_seed=0).data

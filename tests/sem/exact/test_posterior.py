@@ -28,6 +28,15 @@ def test_normal_noise_has_the_posterior_of_the_score_bge():
     assert own.arc_errors.to_numpy().max() < 1e-10
 
 
+def test_noise_that_is_always_normal_has_the_posterior_of_the_score_bge():
+    table = _frame()
+    own = bs.exact.linear_sem(table, noise="mixture", normal_probability=1.0, draws=64)
+    other = bs.exact.dag_posterior(table)
+    np.testing.assert_allclose(own.arc_probabilities, other.arc_probabilities, atol=1e-9)
+    assert own.log_evidence == pytest.approx(other.log_total, abs=1e-9)
+    np.testing.assert_allclose(own.normal_probabilities, 1.0)
+
+
 def test_laplace_noise_tells_directions_with_an_error_that_is_stated():
     table = _frame(200)
     posterior = bs.exact.linear_sem(table, noise="laplace", draws=1600)

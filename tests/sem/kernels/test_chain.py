@@ -7,53 +7,78 @@ from bayesstruct.networks.exact.problem import network_problem
 from bayesstruct.sem.exact.posterior import sem_posterior
 from bayesstruct.sem.kernels import chain as chains
 from bayesstruct.sem.kernels.chain import SemChain
+from bayesstruct.sem.kernels.families import Family
 from bayesstruct.sem.kernels.scores import SemScores
 from bayesstruct.sem.kernels.settings import sem_settings
 
 
-def _problem(noise, variances, prior, *, n=10, d=3, scores=SemScores, **options):
+def _problem(noise, variances, prior, normal=0.0, *, n=10, d=3, scores=SemScores, **options):
     rng = np.random.default_rng(1)
     x = rng.laplace(size=(n, d))
     x[:, 1] += 0.6 * x[:, 0]
     x[:, 2] += 0.5 * x[:, 1]
     x = (x - x.mean(0)) / x.std(0)
     relative = np.linspace(0.5, 1.5, d) if variances == "known" else None
-    settings = sem_settings(d, noise=noise, variances=variances, prior=prior)
+    own = {"noise": noise, "variances": variances, "prior": prior}
+    settings = sem_settings(d, **own, normal_probability=normal)
     return network_problem(scores(x, settings, relative=relative), **options)
 
 
 def _worst(problem, posterior, sweeps, seed=2):
-    """Return the greatest deviation of arcs and weights from the posterior, in standard errors."""
+    """Return the greatest deviation of arcs, weights and normal noise from the posterior, in standard errors."""
     rng, chain = np.random.default_rng(seed), SemChain(problem)
     state, seen = chain.start(rng), []
     for _ in range(sweeps):
         state, _ = chain.sweep(rng, state)
-        seen.append(np.concatenate([state.dag.ravel(), state.weight.ravel()]))
+        seen.append(np.concatenate([state.dag.ravel(), state.weight.ravel(), state.normal]))
     batches = np.array(seen).reshape(20, -1, len(seen[0])).mean(axis=1)
     expected = np.concatenate(
-        [posterior.arc_probabilities.to_numpy().ravel(), posterior.weight_means.to_numpy().ravel()]
+        [
+            posterior.arc_probabilities.to_numpy().ravel(),
+            posterior.weight_means.to_numpy().ravel(),
+            posterior.normal_probabilities,
+        ]
     )
-    error = np.concatenate([posterior.arc_errors.to_numpy().ravel()] * 2)
+    arcs = posterior.arc_errors.to_numpy()
+    error = np.concatenate([arcs.ravel(), arcs.ravel(), np.full(len(arcs), arcs.max())])
     spread = np.sqrt(batches.var(axis=0, ddof=1) / 20 + error**2)
     return np.abs((batches.mean(axis=0) - expected) / np.maximum(spread, 0.002)).max()
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("noise", "variances", "prior"),
+    "case",
     [
         ("gaussian", "free", "horseshoe"),
         ("laplace", "free", "spike_slab"),
         ("student", "known", "laplace"),
         ("mixture", "free", "laplace"),
         ("mixture", "equal", "spike_slab"),
+        ("mixture", "free", "spike_slab", 0.5),
+        ("mixture", "free", "horseshoe", 0.7),
     ],
+    ids=str,
 )
-def test_chain_has_the_posterior_over_all_graphs(noise, variances, prior):
-    problem = _problem(noise, variances, prior)
+def test_chain_has_the_posterior_over_all_graphs(case):
+    problem = _problem(*case)
     posterior = sem_posterior(problem, draws=3200, rng=np.random.default_rng(5))
-    # The greatest of 18 t statistics with 19 degrees of freedom.
+    # The greatest of 21 t statistics with 19 degrees of freedom.
     assert _worst(problem, posterior, 300) < 4.5
+
+
+@pytest.mark.statistical
+def test_a_chain_without_the_prior_odds_of_normal_noise_is_noticed(monkeypatch):
+    problem = _problem("mixture", "free", "spike_slab", 0.7)
+    posterior = sem_posterior(problem, draws=3200, rng=np.random.default_rng(5))
+    assert _worst(problem, posterior, 300) < 4.5
+    chance = Family._log_odds
+
+    def wrong(self, normal):
+        p = self.settings.normal_probability
+        return chance(self, normal) - np.log(p if normal else 1.0 - p)
+
+    monkeypatch.setattr(Family, "_log_odds", wrong)
+    assert _worst(problem, posterior, 300) > 6.0
 
 
 @pytest.mark.slow
@@ -62,6 +87,14 @@ def test_chain_has_the_posterior_over_all_graphs(noise, variances, prior):
 @pytest.mark.parametrize("prior", ["spike_slab", "laplace", "horseshoe"])
 def test_chains_of_four_columns_have_the_posterior_over_all_graphs(noise, variances, prior):
     problem = _problem(noise, variances, prior, n=15, d=4)
+    posterior = sem_posterior(problem, draws=8000, rng=np.random.default_rng(5))
+    assert _worst(problem, posterior, 2000) < 5.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", ["spike_slab", "laplace", "horseshoe"])
+def test_chains_of_four_columns_know_which_have_normal_noise(prior):
+    problem = _problem("mixture", "free", prior, 0.5, n=15, d=4)
     posterior = sem_posterior(problem, draws=8000, rng=np.random.default_rng(5))
     assert _worst(problem, posterior, 2000) < 5.0
 

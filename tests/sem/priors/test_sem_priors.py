@@ -12,7 +12,7 @@ from bayesstruct.data.errors import TableWarning
 from bayesstruct.models import linear_sem
 from bayesstruct.sem.data import sem_table
 from bayesstruct.sem.kernels.errors import BASE
-from bayesstruct.sem.priors.noise import noise_law
+from bayesstruct.sem.priors.noise import noise_law, with_normal
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(12, 3)) * [1.0, 2.0, 5.0] + [0.0, 1.0, -3.0]
@@ -25,6 +25,7 @@ ARCS = [(1, 0), (2, 0), (0, 1), (2, 1), (0, 2), (1, 2)]  # as results order them
 INTERCEPT = np.array([0.2, -0.1, 0.4])
 DEGREES = np.array([3.0, 8.0, 30.0])
 PI = np.random.default_rng(1).dirichlet(np.ones(6), size=3)
+NORMAL = np.array([0, 1, 0])  # columns with exactly normal noise
 KNOWN = np.array([1.0, 2.0, 6.0])
 
 
@@ -32,7 +33,7 @@ def over_arcs(values, absent):
     return np.array([values.get(arc, absent) for arc in ARCS])
 
 
-def point_of(noise, variances, prior):
+def point_of(noise, variances, prior, normal=None):
     point = {"dag": DAG, "weight": over_arcs(WEIGHT, 0.0)}
     point["offset" if noise == "mixture" else "intercept"] = INTERCEPT
     name = "noise_factor" if variances == "known" else "noise_scale"
@@ -43,6 +44,8 @@ def point_of(noise, variances, prior):
         point["degrees"] = DEGREES
     if noise == "mixture":
         point["mixture_weight"] = PI if variances == "free" else PI[0]
+    if normal:
+        point["normal_noise"] = NORMAL
     return point
 
 
@@ -70,7 +73,7 @@ def slab_density(prior, arc, s, scale):
     return stats.norm.logpdf(b, scale=s * scale)
 
 
-def expected(noise, variances, prior):
+def expected(noise, variances, prior, normal=None):
     """Log density of parameters and rows given the graph; size 1, so that t = 1/2 and a = 3/2 without parents."""
     t, a = 0.5, 1.5
     if variances == "free":
@@ -91,7 +94,10 @@ def expected(noise, variances, prior):
         mean = INTERCEPT[i] + sum(WEIGHT[j, i] * z[:, j] for j in PARENTS[i])
         total += sum(slab_density(prior, (j, i), s[i], 1 / np.sqrt(t)) for j in PARENTS[i])
         e = (z[:, i] - mean) / s[i]
-        total += (noise_density(noise, e, i, variances != "free") - np.log(s[i] * unit[i])).sum()
+        own = "gaussian" if normal and NORMAL[i] else noise
+        total += (noise_density(own, e, i, variances != "free") - np.log(s[i] * unit[i])).sum()
+        if normal:
+            total += np.log(normal if NORMAL[i] else 1.0 - normal)
         if noise == "student":
             total += stats.gamma.logpdf(DEGREES[i] - 2, 2.0, scale=10.0)
     if noise == "mixture":
@@ -105,18 +111,55 @@ CASES = [
     ("laplace", "equal", "horseshoe"),
     ("student", "known", "laplace"),
     ("student", "free", "horseshoe"),
-    ("mixture", "free", "laplace"),
+    ("mixture", "free", "laplace", 0.0),
+    ("mixture", "free", "spike_slab", 0.3),
     ("mixture", "equal", "spike_slab"),
 ]
 
 
-@pytest.mark.parametrize(("noise", "variances", "prior"), CASES)
-def test_density_is_that_of_independent_formulas(noise, variances, prior):
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+def test_density_is_that_of_independent_formulas(case):
+    noise, variances, prior, *normal = case
     options = {"known_variances": KNOWN} if variances == "known" else {}
+    if normal:
+        options["normal_probability"] = normal[0]
     model = linear_sem(X, noise=noise, variances=variances, prior=prior, **options)
     rvs = [rv for rv in model.basic_RVs if rv.name != "dag"]
-    found = model.compile_logp(vars=rvs)(point_of(noise, variances, prior))
-    np.testing.assert_allclose(found, expected(noise, variances, prior), rtol=1e-10)
+    found = model.compile_logp(vars=rvs)(point_of(*case))
+    np.testing.assert_allclose(found, expected(*case), rtol=1e-10)
+
+
+def test_columns_are_drawn_with_normal_noise_or_with_a_mixture():
+    law = noise_law("mixture", normal=True)
+    e = law.draw(np.random.default_rng(3), with_normal(PI, NORMAL), 20000)
+    assert stats.kstest(e[:, 1], "norm").pvalue > 1e-3
+    assert stats.kstest(e[:, 0], "norm").pvalue < 1e-6
+    mean, variance = law.moments(with_normal(PI, NORMAL))
+    assert (mean[1], variance[1]) == (0.0, 1.0)
+    np.testing.assert_allclose(mean[0], noise_law("mixture").moments(PI)[0][0])
+
+
+def test_the_prior_probability_of_normal_noise_is_that_of_prior_draws():
+    model = linear_sem(X, noise="mixture", normal_probability=0.2)
+    draws = pm.draw(model["normal_noise"], 600, random_seed=1)
+    assert abs(draws.mean() - 0.2) < 5 * np.sqrt(0.16 / draws.size)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"noise": "laplace", "normal_probability": 0.5}, "goes with noise='mixture'"),
+        (
+            {"noise": "mixture", "variances": "equal", "normal_probability": 0.5},
+            "variances='free', not with noise='mixture' and variances='equal'; leave it out",
+        ),
+        ({"noise": "mixture", "normal_probability": 1.5}, "between 0 and 1, it is 1.5"),
+        ({"noise": "mixture", "normal_probability": "no"}, "between 0 and 1, it is 'no'"),
+    ],
+)
+def test_a_probability_of_normal_noise_that_does_not_fit_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        linear_sem(X, **options)
 
 
 def test_weights_of_absent_arcs_are_exactly_zero():

@@ -11,6 +11,7 @@ from bayesstruct.networks.kernels.dags import topological_order
 from bayesstruct.networks.kernels.prior_draws import draw_dag
 from bayesstruct.sem.exact.posterior import sem_posterior
 from bayesstruct.sem.kernels.errors import BASE
+from bayesstruct.sem.kernels.families import Family
 from bayesstruct.sem.kernels.scores import SemScores
 from bayesstruct.sem.kernels.settings import FREE, NOISES, SemSettings, sem_settings
 from bayesstruct.sem.priors.noise import noise_law
@@ -46,6 +47,8 @@ def prior_state(rng, settings: SemSettings):
             "mixture": np.cbrt(cubes[i]),
         }.get(noise, [])
         logs = np.log(local) if settings.prior == 2 else []
+        if settings.normal_probability and rng.random() < settings.normal_probability:
+            own = np.full(len(BASE), np.nan)
         c = rng.normal() * s / np.sqrt(settings.alpha_mu)
         state.theta.append(np.concatenate([[c], weight, [np.log(s)], own, logs]))
     return state
@@ -63,7 +66,8 @@ def rows(rng, settings: SemSettings, state):
         if noise == "mixture":
             cubes = theta[p + 1 : p + 1 + len(BASE)] ** 3
             shape = cubes[None] / cubes.sum()
-        e = noise_law(noise).draw(rng, shape, N)[:, 0]
+        kind = "gaussian" if np.isnan(shape).any() else noise
+        e = noise_law(kind).draw(rng, shape, N)[:, 0]
         z[:, i] = theta[0] + z[:, own] @ theta[1:p] + np.exp(theta[p]) * e
     return z
 
@@ -77,7 +81,9 @@ def statistics(state_and_table):
         out[f"log scale {i}"], out[f"square {i}"] = theta[p], theta[p] ** 2
         out[f"intercept {i}"] = np.tanh(theta[0])
         out[f"large weight {i}"] = np.tanh(np.abs(theta[1:p])).sum()
-        out[f"rest {i}"] = np.tanh(theta[p + 1 :]).sum()
+        out[f"rest {i}"] = np.nansum(np.tanh(theta[p + 1 :]))
+        out[f"normal {i}"] = np.isnan(theta).any()
+        out[f"normal effect {i}"] = out[f"normal {i}"] * len(state.parents(i))
         out[f"spread {i}"] = np.log(z[:, i].std() + 1e-3)
         explained = [np.tanh(np.abs((z[:, j] * z[:, i]).mean())) for j in state.parents(i)]
         out[f"explained {i}"] = np.sum(explained)
@@ -85,8 +91,9 @@ def statistics(state_and_table):
     return out
 
 
-def geweke(noise, variances, prior, draws, seed=1):
-    settings = sem_settings(D, noise=noise, variances=variances, prior=prior, alpha_mu=2.0)
+def geweke(noise, variances, prior, draws, normal=0.0, seed=1):
+    own = {"noise": noise, "variances": variances, "prior": prior, "alpha_mu": 2.0}
+    settings = sem_settings(D, **own, normal_probability=normal)
     relative = RELATIVE if variances == "known" else np.ones(D)
     families = Families(settings, relative, np.ones((N, D), bool), PRIOR)
 
@@ -109,13 +116,29 @@ CASES = [
     ("student", "free", "spike_slab"),
     ("mixture", "free", "spike_slab"),
     ("mixture", "known", "spike_slab"),
+    ("mixture", "free", "spike_slab", 0.6),
+    ("mixture", "free", "laplace", 0.3),
 ]
 
 
 @pytest.mark.calibration
-@pytest.mark.parametrize(("noise", "variances", "prior"), CASES)
-def test_chain_has_the_joint_law_of_parameters_and_rows(noise, variances, prior, full):
-    geweke(noise, variances, prior, 4_000 if full else 300)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_chain_has_the_joint_law_of_parameters_and_rows(case, full):
+    noise, variances, prior, *normal = case
+    geweke(noise, variances, prior, 4_000 if full else 300, *normal)
+
+
+@pytest.mark.statistical
+def test_acceptance_without_the_prior_odds_of_normal_noise_is_noticed(monkeypatch):
+    right = Family._log_odds
+
+    def wrong(self, normal):
+        p = self.settings.normal_probability
+        return right(self, normal) - np.log(p if normal else 1.0 - p)
+
+    monkeypatch.setattr(Family, "_log_odds", wrong)
+    with pytest.raises(AssertionError, match="worst z"):
+        geweke("mixture", "free", "spike_slab", 400, 0.8)
 
 
 def arcs_of(table, settings, sweeps=600):
