@@ -28,8 +28,12 @@ def sampled(data, noise):
 
 def test_normal_columns_are_said_when_the_model_is_built():
     said = r"columns 'a', 'b', 'c' and 'd' cannot be told"
-    with pytest.warns(bs.data.TableWarning, match=said + ".*and the posterior has both, but"):
+    with pytest.warns(bs.data.TableWarning, match=said + ".*and the posterior has both; tiers"):
         bs.models.lingam(table("gaussian"))
+    with pytest.warns(
+        bs.data.TableWarning, match=said + ".*normal_probability=0 makes it too sure"
+    ):
+        bs.models.lingam(table("gaussian"), normal_probability=0.0)
     with pytest.warns(
         bs.data.TableWarning, match=said + ".*noise='laplace' may be sure of a wrong"
     ):
@@ -102,6 +106,15 @@ def test_note_counts_pairs_with_an_edge_and_sure_directions():
     assert direction_notes(MadeUp(np.zeros((4, 4)))) == []
 
 
+def test_note_names_the_columns_that_probably_have_normal_noise():
+    arcs = [[0, 1, 0, 0.96], [0] * 4, [0] * 4, [0] * 4]
+    (note,) = direction_notes(MadeUp(arcs, normal=[0.2, 0.9, 0.4, 0.6]))
+    assert "normal noise, which tells no direction" in note
+    assert "'b' (0.90), 'd' (0.60)" in note and "'a'" not in note
+    (note,) = direction_notes(MadeUp(arcs, normal=[0.2, 0.3, 0.4, 0.1]))
+    assert "No column has normal noise with a probability above 0.5" in note
+
+
 def test_note_of_networks_of_several_kinds_names_the_families():
     sure = MadeUp([[0, 1, 0, 0.6], [0] * 4, [0] * 4, [0.4, 0, 0, 0]], mixed=True)
     (note,) = direction_notes(sure)
@@ -115,12 +128,16 @@ def test_note_of_networks_of_several_kinds_names_the_families():
 class MadeUp:
     """Draws whose arcs have these probabilities, with the record of Laplace noise or of a mixed network."""
 
-    def __init__(self, probabilities, *, mixed=False):
+    def __init__(self, probabilities, *, mixed=False, normal=None):
         arcs = np.asarray(probabilities, float)
         grid = (np.arange(200) + 0.5) / 200
         dag = (grid[:, None, None] < arcs).astype("int8")[None]
         self.draws = xr.Dataset({"dag": (("chain", "draw", "node", "node_"), dag)})
         self.constants = xr.Dataset({"noise_kind": NOISES.index("laplace")})
+        self.variables = list("abcd")
+        if normal is not None:
+            own = (grid[:, None] < np.array(normal))[None].astype("int64")
+            self.draws["normal_noise"] = (("chain", "draw", "node"), own)
         if mixed:
             kinds = {
                 name: ("node", np.zeros(len(arcs), int))

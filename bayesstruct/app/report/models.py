@@ -475,12 +475,22 @@ def _lingam(o: Options):
     return _SEM_QUESTION, _sem_sentences(o, "Each column had a noise variance of its own", told)
 
 
+def _sem_noise(o: Options) -> str:
+    """Name the noise, and how probable it is that it is exactly normal in place of a mixture."""
+    noise, given = o.get("noise"), o.get("normal_probability")
+    free = noise == "mixture" and (o.get("variances") or "free") == "free"
+    share = (0.5 if free else 0.0) if given is None else float(given)
+    if not share:
+        return _NOISES[noise]
+    return f"{_NOISES[noise]} or, with prior probability {share:g} for each column, exactly normal"
+
+
 def _sem_sentences(o: Options, variances: str, told: str) -> list[str]:
     size = float(o.get("equivalent_sample_size", 1.0))
     width = float(o.get("scale") or (size + 1.0) ** 0.5 / size)
     return [
         "Linear structural equations were learned: each column follows a linear regression on its parents in a directed acyclic graph, with "
-        f"{_NOISES[o.get('noise')]}. {variances}.{told}",
+        f"{_sem_noise(o)}. {variances}.{told}",
         f"The prior of the weight of an arc that is there was {_SLABS[o.get('prior')]}, with scale {width:.3g} in units of the noise of the child; "
         f"means and scales had the priors of the score BGe {o.cite('geiger')}, worth {size:g} row{'s' * (size != 1)}.",
         _graph_prior(o, o.get("graph_prior")),

@@ -6,6 +6,7 @@ import numpy as np
 
 from bayesstruct.networks.priors.records import MixedColumns
 from bayesstruct.sem.priors.records import SemNoise
+from bayesstruct.sem.reading.noise import NORMAL
 
 if TYPE_CHECKING:
     from bayesstruct.graphs.posteriors.arcs import ArcPosterior
@@ -54,6 +55,22 @@ def direction_notes(posterior: "EdgePosterior | ArcPosterior") -> list[str]:
     )
     if mixed:
         note += _FAMILIES if sure else ""
-    elif 2 * sure < edge.sum():
-        note += _OPEN
+    else:
+        note += _normal_columns(posterior)
+        note += _OPEN if 2 * sure < edge.sum() else ""
     return [note]
+
+
+def _normal_columns(posterior) -> str:
+    """Name the columns whose noise is probably exactly normal, where it may be."""
+    if NORMAL not in posterior.draws:
+        return ""
+    share = posterior.draws[NORMAL].mean(("chain", "draw")).to_numpy()
+    names = [
+        f"{name!r} ({p:.2f})"
+        for name, p in zip(posterior.variables, share, strict=True)
+        if p > _EDGE
+    ]
+    if not names:
+        return f" No column has normal noise with a probability above {_EDGE:g}."
+    return f" Probably normal noise, which tells no direction (mean of `{NORMAL}` over draws): {', '.join(names)}."

@@ -11,8 +11,10 @@ from bayesstruct.sem.priors.records import SemNoise
 if TYPE_CHECKING:
     from bayesstruct.graphs.posteriors.arcs import DagPosterior
 
-__all__ = ["has_other_noise", "shape_draws", "shape_names"]
+__all__ = ["NORMAL", "has_other_noise", "shape_draws", "shape_names"]
 
+#: Of the variable that says which columns have exactly normal noise.
+NORMAL = "normal_noise"
 _SHAPE = {"student": ("degrees",), "mixture": ("mixture_weight",)}
 
 
@@ -23,7 +25,7 @@ def has_other_noise(constants) -> bool:
 
 def shape_names(law: NoiseLaw) -> tuple[str, ...]:
     """Names of the variables that are the shape of the noise."""
-    return _SHAPE.get(law.name, ()) + ("normal_noise",) * law.may_be_normal
+    return _SHAPE.get(law.name, ()) + (NORMAL,) * law.may_be_normal
 
 
 def shape_draws(posterior: "DagPosterior") -> np.ndarray:
@@ -38,7 +40,7 @@ def shape_draws(posterior: "DagPosterior") -> np.ndarray:
         )
     values = flat_draws(posterior, "mixture_weight")
     if law.may_be_normal:
-        return with_normal(values, flat_draws(posterior, "normal_noise"))
+        return with_normal(values, flat_draws(posterior, NORMAL))
     shared = values.ndim == 2  # by all columns
     return np.repeat(values[:, None], d, axis=1) if shared else values
 

@@ -7,7 +7,7 @@ from scipy import stats
 
 from bayesstruct.sem.kernels import missing_cells
 from bayesstruct.sem.kernels.settings import NOISES
-from bayesstruct.sem.priors.noise import noise_law
+from bayesstruct.sem.priors.noise import noise_law, with_normal
 
 MATRIX = np.array([[0.0, 0.0, 0.0], [1.2, 0.0, 0.0], [-0.7, 0.8, 0.0]])
 INTERCEPT, SCALES = np.array([0.3, -0.5, 1.0]), np.array([1.0, 0.5, 0.8])
@@ -15,12 +15,17 @@ SHAPE = {
     "student": np.array([[3.0], [5.0], [3.0]]),
     "mixture": np.random.default_rng(2).dirichlet(np.full(6, 0.5), size=3),
 }
+SHAPE["mixture or normal"] = with_normal(SHAPE["mixture"], np.array([0, 1, 0]))
 N = 4000
+
+
+def law_of(noise):
+    return noise_law(noise.split()[0], normal="or normal" in noise)
 
 
 def rows(noise, rng):
     shape = SHAPE.get(noise, np.zeros((3, 1)))
-    e = noise_law(noise).draw(rng, shape, N)
+    e = law_of(noise).draw(rng, shape, N)
     z = np.linalg.solve(np.eye(3) - MATRIX, (INTERCEPT + SCALES * e).T).T
     return z, shape
 
@@ -33,19 +38,19 @@ def draws(noise, seed=0, sweeps=4):
     before, free = z.copy(), np.ones(z.shape, bool)
     for _ in range(sweeps):
         params = INTERCEPT, MATRIX, SCALES, shape, free, z, missing
-        missing_cells.draw_missing_cells(rng, NOISES.index(noise), *params)
+        missing_cells.draw_missing_cells(rng, NOISES.index(noise.split()[0]), *params)
     np.testing.assert_array_equal(z[~missing], before[~missing])
     assert not np.isclose(z[missing], before[missing]).any()
     return (z @ (np.eye(3) - MATRIX).T - INTERCEPT) / SCALES, shape
 
 
 def p_values(noise, e, shape):
-    reference = noise_law(noise).draw(np.random.default_rng(9), shape, 100_000)
+    reference = law_of(noise).draw(np.random.default_rng(9), shape, 100_000)
     return [stats.ks_2samp(e[:, i], reference[:, i]).pvalue for i in range(3)]
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", [*NOISES, "mixture or normal"])
 def test_draws_leave_the_law_of_the_rows_as_it_is(noise):
     assert min(p_values(noise, *draws(noise))) > 1e-3
 

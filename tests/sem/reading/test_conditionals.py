@@ -15,18 +15,22 @@ import bayesstruct as bs
 
 from bayesstruct.sem.kernels.errors import LOCATIONS, WIDTHS
 from bayesstruct.sem.kernels.settings import NOISES
+from bayesstruct.sem.priors.noise import with_normal
 from bayesstruct.sem.reading.conditionals import Equations
 
 MATRIX = np.array([[0, 0, 0, 0], [1.5, 0, 0, 0], [-0.8, 0.05, 0, 0], [0, 0, 0, 0.0]])
 INTERCEPT, SCALES = np.array([0.3, -1.0, 0.0, 2.0]), np.array([1.0, 0.2, 2.0, 0.5])
 SHARES = np.array([0.1, 0.3, 0.05, 0.05, 0.4, 0.1])
 DEGREES = np.array([2.5, 4.0, 30.0, 7.0])
+NORMAL = np.array([0, 1, 0, 1])
 
 
 def equations(noise):
-    shapes = {"student": DEGREES[:, None], "mixture": np.tile(SHARES, (4, 1))}
+    weights = np.tile(SHARES, (4, 1))
+    shapes = {"student": DEGREES[:, None], "mixture": weights}
+    shapes["mixture or normal"] = with_normal(weights, NORMAL)
     shape = shapes.get(noise, np.zeros((4, 1)))
-    return Equations(NOISES.index(noise), INTERCEPT, MATRIX, SCALES, shape)
+    return Equations(NOISES.index(noise.split()[0]), INTERCEPT, MATRIX, SCALES, shape)
 
 
 LAWS = {"laplace": [stats.laplace(scale=np.sqrt(0.5))] * 4, "gaussian": [stats.norm] * 4}
@@ -35,7 +39,9 @@ LAWS["student"] = [stats.t(nu, scale=np.sqrt((nu - 2) / nu)) for nu in DEGREES]
 
 def error_density(noise, i, e):
     """Density of an error in units of its scale, by SciPy."""
-    if noise == "mixture":
+    if noise == "mixture or normal" and NORMAL[i]:
+        return stats.norm.pdf(e)
+    if noise.startswith("mixture"):
         return (
             SHARES @ (np.exp(-0.5 * ((e - LOCATIONS) / WIDTHS) ** 2) / WIDTHS) / np.sqrt(2 * np.pi)
         )
@@ -63,7 +69,7 @@ def integral(noise, row, free, j, upper=np.inf):
     return sum(quad(moved, a, b, epsrel=1e-7)[0] for a, b in pairwise(ends))
 
 
-@pytest.mark.parametrize("noise", ["laplace", "student", "mixture"])
+@pytest.mark.parametrize("noise", ["laplace", "student", "mixture", "mixture or normal"])
 def test_densities_are_those_of_numerical_integration(noise):
     rng = np.random.default_rng(1)
     z, free = rng.normal(0, 2, (4, 4)), np.ones((4, 4), bool)
@@ -90,7 +96,7 @@ def test_normal_noise_has_the_closed_form(rng):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("noise", ["laplace", "mixture"])
+@pytest.mark.parametrize("noise", ["laplace", "mixture or normal"])
 def test_draws_have_the_conditional_distribution(noise):
     rng, row, free = np.random.default_rng(2), np.array([0.5, 1.0, -1.0, 2.0]), np.ones(4, bool)
     z = np.tile(row, (4000, 1))

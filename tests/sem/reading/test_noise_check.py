@@ -30,7 +30,16 @@ def rows_of(errors, graph=CHAIN, was_set=None):
 
 
 def result(
-    table, noise="laplace", *, graph=CHAIN, draws=50, location=0.0, scale=1.0, masks=(), **more
+    table,
+    noise="laplace",
+    *,
+    graph=CHAIN,
+    draws=50,
+    location=0.0,
+    scale=1.0,
+    masks=(),
+    law=None,
+    **more,
 ):
     """Make up a result whose graph and weights are known exactly; `table` is in the units of the model."""
     d = table.shape[1]
@@ -46,7 +55,7 @@ def result(
     constants["scale"] = ("node", np.full(d, scale))
     for name, mask in masks:
         constants[name] = (("observation", "node"), np.asarray(mask, int))
-    for name, (dims, value) in SemNoise.of(noise_law(noise)).variables().items():
+    for name, (dims, value) in SemNoise.of(law or noise_law(noise)).variables().items():
         constants[name] = (dims, value)
     observed = xr.Dataset({"x": (("observation", "node"), location + scale * table)})
     groups = {"posterior": drawn, "constant_data": constants, "observed_data": observed}
@@ -200,6 +209,22 @@ def test_weights_of_a_mixture_are_those_of_the_draws(rng, own):
     assert found["contradicted"].to_dict() == {"v0": False, "v1": False, "v2": True}
     (note,) = noise_notes(idata)
     assert "mixture noise" in note and "logarithm" in note  # it cannot be recommended again
+
+
+def test_columns_with_normal_noise_are_compared_with_normal_noise(rng):
+    """Weights that say otherwise have no meaning there."""
+    weights = np.tile([0.5, 0, 0, 0, 0.5, 0], (3, 1))
+    errors = noise_law("mixture").draw(rng, weights, 300)
+    errors[:, 1:] = rng.normal(size=(300, 2))
+    law = noise_law("mixture", normal=True)
+    given = {"law": law, "mixture_weight": weights, "normal_noise": [0, 1, 0]}
+    found = bs.noise_check(result(rows_of(errors), "mixture", **given)).set_index("column")
+    assert found["contradicted"].to_dict() == {"v0": False, "v1": False, "v2": True}
+    del given["normal_noise"]
+    without = result(rows_of(errors), "mixture", **given)
+    with pytest.raises(ValueError, match="no `normal_noise`, which is needed"):
+        bs.noise_check(without)
+    assert noise_notes(without) == []
 
 
 def test_missing_values_are_those_of_each_draw(rng):

@@ -5,28 +5,33 @@ import pytest
 
 from bayesstruct.data.coding import NumberCoding
 from bayesstruct.sem.kernels.settings import NOISES
-from bayesstruct.sem.priors.noise import noise_law
+from bayesstruct.sem.priors.noise import noise_law, with_normal
 from bayesstruct.sem.reading.predictions import SemRows
 
 MATRIX = np.array([[0.0, 0.0], [1.5, 0.0]])
 SCALES = np.array([1.0, 0.6])
-SHAPE = {"student": np.full((2, 1), 3.0), "mixture": np.array([[4.0, 1, 1, 1, 4, 1]] * 2) / 12}
+WEIGHTS = np.array([[4.0, 1, 1, 1, 4, 1]] * 2) / 12
+SHAPE = {
+    "student": np.full((2, 1), 3.0),
+    "mixture": WEIGHTS,
+    "mixture and normal": with_normal(WEIGHTS, np.array([0, 1])),
+}
 
 
 def log_density(noise, e, i):
     import pytensor.tensor as pt
 
     shape = SHAPE.get(noise, np.zeros((2, 1)))[[i]]
-    law = noise_law(noise)
+    law = noise_law(noise.split()[0], normal="and normal" in noise)
     return law.log_density(pt.as_tensor(e[:, None]), pt.as_tensor(shape)).eval()[:, 0]
 
 
-@pytest.mark.parametrize("noise", ["laplace", "student", "mixture"])
+@pytest.mark.parametrize("noise", ["laplace", "student", "mixture", "mixture and normal"])
 def test_cause_given_its_effect_is_that_of_a_grid(noise):
     coding = NumberCoding(("a", "b"), np.array([10.0, 0.0]), np.array([2.0, 1.0]))
     shape = SHAPE.get(noise, np.zeros((2, 1)))
     params = [np.tile(v, (1000, *[1] * v.ndim)) for v in (np.zeros(2), MATRIX, SCALES, shape)]
-    rows = SemRows(coding, NOISES.index(noise), tuple(params), {})
+    rows = SemRows(coding, NOISES.index(noise.split()[0]), tuple(params), {})
     found = rows.predict([[np.nan, 2.0]], 0.9)
     grid = np.linspace(-12, 12, 4001)
     density = np.exp(

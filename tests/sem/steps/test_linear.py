@@ -8,7 +8,7 @@ import bayesstruct as bs
 
 from bayesstruct.models import bayesian_network, linear_sem
 from bayesstruct.sem.exact.posterior import linear_sem as exact
-from bayesstruct.sem.kernels.errors import LOCATIONS
+from bayesstruct.sem.kernels.errors import BASE, LOCATIONS
 from bayesstruct.sem.recognition import equations_of
 from bayesstruct.sem.steps.linear import LinearSemMCMC
 
@@ -59,6 +59,38 @@ def test_arcs_and_weights_are_those_of_all_graphs(options):
 
 
 @pytest.mark.statistical
+def test_columns_with_normal_noise_are_those_of_all_graphs():
+    x = table(60)
+    x[:, 2] = np.random.default_rng(0).exponential(size=60) - x[:, 1]
+    model = linear_sem(x, noise="mixture")
+    found = draws(model, 200)
+    right = exact(x, noise="mixture", draws=3000)
+    for name, expected in (
+        ("dag", right.arc_probabilities),
+        ("normal_noise", right.normal_probabilities),
+    ):
+        share = np.mean([point[name] for point in found], axis=0)
+        np.testing.assert_allclose(share, expected, atol=0.14)  # of 200 correlated draws
+    normal = np.array([point["normal_noise"] for point in found]) == 1
+    weights = np.array([point["mixture_weight"] for point in found])[normal]
+    assert len(weights) > 60
+    error = np.sqrt(BASE * (1 - BASE) / 25 / len(weights))  # independent draws of the prior
+    assert (np.abs(weights.mean(axis=0) - BASE) < 5 * error).all()
+
+
+@pytest.mark.statistical
+def test_gaps_do_not_hide_which_columns_have_normal_noise():
+    rng = np.random.default_rng(3)
+    x = np.column_stack([rng.normal(size=150), rng.exponential(size=150)])
+    x[:, 1] += x[:, 0]
+    x[:3, 0] = np.nan
+    found = draws(linear_sem(x, noise="mixture"), 60)
+    share = np.mean([point["normal_noise"] for point in found], axis=0)
+    assert share[0] > 0.5 and share[1] < 0.1
+    assert np.std([point["x_missing"] for point in found], axis=0).min() > 0.1
+
+
+@pytest.mark.statistical
 def test_normal_noise_is_a_bayesian_network():
     x = table(60)
     found = draws(linear_sem(x), 250)
@@ -95,6 +127,49 @@ def test_settings_are_read_from_a_model():
     assert found.settings[:3] == (2, 2, 2)
     np.testing.assert_allclose(found.settings[3:7], [1.0, 0.7, 1.5, 0.25])
     np.testing.assert_allclose(found.relative, [0.5, 1.0, 1.5])
+
+
+def test_the_prior_probability_of_normal_noise_is_read_from_a_model():
+    for given, wanted in ((None, 0.5), (0.2, 0.2), (0.0, 0.0)):
+        model = linear_sem(table(), noise="mixture", normal_probability=given)
+        settings = equations_of(model, model["dag"]).settings
+        assert settings.normal_probability == pytest.approx(wanted)
+        assert ("normal_noise" in model.named_vars) == (wanted > 0)
+
+
+@pytest.mark.parametrize(
+    ("probability", "turned", "message"),
+    [
+        (np.array([0.5, 0.4, 0.5]), False, "does not have the same constants everywhere"),
+        (0.5, True, "not linked as in linear structural equations"),
+    ],
+)
+def test_other_priors_and_meanings_of_normal_noise_are_refused(probability, turned, message):
+    with pm.Model() as model:
+        dag = bs.DAG("dag", list("abc"))
+        scale = bs.distributions.NoiseScales("scale", dag, 5.0, 0.5)
+        weight = bs.distributions.ArcSlabs("weight", dag, np.sqrt(2.0) * scale[[0, 0, 1, 1, 2, 2]])
+        intercept = bs.distributions.Intercepts("intercept", scale**2, 1.0)
+        shape = pm.Dirichlet(
+            "share", 24.0 * np.tile(BASE, (3, 1)), shape=(3, 6), default_transform=None
+        )
+        normal = pm.Bernoulli("normal", probability, shape=3)
+        alone = (1 - normal if turned else normal)[:, None]
+        shape = pm.math.concatenate([shape * (1 - alone), alone], axis=1)
+        matrix = bs.distributions.coefficient_matrix(weight, 3)
+        law = bs.distributions.noise_law("mixture", normal=True)
+        bs.distributions.LinearSem(
+            "x", intercept, matrix, scale, shape, noise=law, observed=table()
+        )
+    with pytest.raises(ValueError, match=message):
+        LinearSemMCMC(model.value_vars, model=model)
+
+
+def test_normal_noise_on_which_something_else_depends_is_refused():
+    with linear_sem(table(), noise="mixture") as model:
+        pm.Potential("many", model["normal_noise"].sum())
+    with pytest.raises(ValueError, match=r"depends on 'normal_noise'"):
+        LinearSemMCMC(model.value_vars, model=model)
 
 
 def test_the_step_is_chosen_unasked():
@@ -181,9 +256,8 @@ def test_chains_start_apart_run_and_are_read_after_netcdf(tmp_path):
             constant[0] = (1.0 - location[0]) / scale[0]
             expected.append(location + scale * np.linalg.solve(np.eye(d) - matrix, constant))
     np.testing.assert_allclose(effect["mean"], np.mean(expected, axis=0), atol=1e-10)
-    intercept = one["offset"] + one["noise_scale"] * (one["mixture_weight"] * LOCATIONS).sum(
-        "component"
-    )
+    mean = (one["mixture_weight"] * LOCATIONS).sum("component") * (1 - one["normal_noise"])
+    intercept = one["offset"] + one["noise_scale"] * mean
     np.testing.assert_allclose(intercept, one["intercept"])
     coefficients = bs.coefficients(same)["coefficient"].values[-1, -1]
     np.testing.assert_allclose(coefficients, one["weight"] * scale[target] / scale[source])
