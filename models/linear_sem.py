@@ -1,7 +1,7 @@
 """Linear structural equations: which columns of numbers act on which, and how, with any noise.
 
 dag   ~ directed acyclic graph
-x_i   = intercept_i + sum_j weight_ji x_j + noise_scale_i e_i,  e_i ~ normal, Laplace, t or a mixture
+x_i   = intercept_i + sum_j weight_ji x_j + noise_scale_i e_i,  e_i ~ normal, Laplace, t or a mixture (or exactly normal)
 arc   = 1 where the graph has an arc A -> B
 """
 
@@ -142,7 +142,9 @@ def linear_sem(
     cause goes round in a circle. That directions are told by the shape of the noise is an assumption on top: a relation that is not linear has
     residuals with another shape too. **Noise of the wrong shape gives certain wrong directions**: :func:`bayesstruct.noise_check`
     compares the residuals with the noise, :func:`bayesstruct.check` names the columns that contradict it, and ``noise="mixture"`` learns
-    their shape. NORMALNOTE
+    their shape. No mixture is exactly normal, and alone it takes some chance features of normal noise for a shape and is too sure of
+    directions. So each column has exactly normal noise with prior probability `normal_probability`, independently, where variances are free: a
+    column is then that of :func:`bayesstruct.models.bayesian_network`, and directions between such columns stay open.
 
     Priors without an option, k being `equivalent_sample_size`: :math:`c_i` (of a mixture ``offset``) is normal with variance
     :math:`s_i^2 / k`; :math:`s_i^2`, or what all columns have in common of it, is inverse gamma with rate :math:`k^2 / (2 k + 2)` and shape

@@ -1,7 +1,7 @@
 """LiNGAM with a posterior: linear structural equations whose directions are told by noise that is not normal.
 
 dag   ~ directed acyclic graph
-x_i   = intercept_i + sum_j weight_ji x_j + noise_scale_i e_i,  e_i ~ mixture, Laplace or t
+x_i   = intercept_i + sum_j weight_ji x_j + noise_scale_i e_i,  e_i ~ mixture (or exactly normal), Laplace or t
 arc   = 1 where the graph has an arc A -> B
 """
 
