@@ -477,9 +477,10 @@ def _lingam(o: Options):
 
 def _sem_noise(o: Options) -> str:
     """Name the noise, and how probable it is that it is exactly normal in place of a mixture."""
-    noise, given = o.get("noise"), o.get("normal_probability")
-    free = noise == "mixture" and (o.get("variances") or "free") == "free"
-    share = (0.5 if free else 0.0) if given is None else float(given)
+    from bayesstruct.sem.kernels.settings import normal_share
+
+    noise = o.get("noise")
+    share = normal_share(noise, o.get("variances") or "free", o.get("normal_probability"))
     if not share:
         return _NOISES[noise]
     return f"{_NOISES[noise]} or, with prior probability {share:g} for each column, exactly normal"

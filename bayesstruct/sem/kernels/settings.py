@@ -47,6 +47,7 @@ __all__ = [
     "STUDENT",
     "VARIANCES",
     "SemSettings",
+    "normal_share",
     "sem_settings",
 ]
 
@@ -141,12 +142,24 @@ def sem_settings(
         1.0 / math.sqrt(t) if scale is None else positive("scale", scale),
         0.5 * (alpha_w - d + 1),
         0.5 * t,
-        normal_probability=_normal_probability(noise, variances, normal_probability),
+        normal_probability=normal_share(noise, variances, normal_probability),
     )
 
 
-def _normal_probability(noise, variances, given):
-    """Check the probability of normal noise, or choose it."""
+def normal_share(noise: str, variances: str, given: float | None) -> float:
+    """Return the prior probability that the noise of a column is exactly normal in place of a mixture.
+
+    Parameters
+    ----------
+    noise, variances : str
+    given : float or None
+        None is 1/2 for a mixture with free variances, and 0 otherwise.
+
+    Raises
+    ------
+    ValueError
+        If it is no probability, or positive where noise cannot be normal in place of a mixture.
+    """
     may_be = noise == "mixture" and variances == "free"
     if given is None:
         return 0.5 if may_be else 0.0
