@@ -45,6 +45,7 @@ from bayesstruct.sparse.solvers.selection import (
     stability_selection,
 )
 from bayesstruct.sparse.solvers.sparse import SparseSolution, sparse_mode, sparse_path
+from bayesstruct.trees.solvers.forests import ForestSolution, chow_liu
 
 __all__ = [
     "BPMeans",
@@ -54,6 +55,7 @@ __all__ = [
     "DAGSolution",
     "DirectLiNGAM",
     "Discretization",
+    "ForestSolution",
     "LatentFeatures",
     "LinearSEMSolution",
     "MultiTaskSolution",
@@ -70,6 +72,7 @@ __all__ = [
     "blockwise_graphical_lasso",
     "bp_means",
     "candidate_parents",
+    "chow_liu",
     "clime",
     "clime_path",
     "covariance_selection",
