@@ -46,6 +46,11 @@ from bayesstruct.sparse.solvers.selection import (
 )
 from bayesstruct.sparse.solvers.sparse import SparseSolution, sparse_mode, sparse_path
 from bayesstruct.trees.solvers.forests import ForestSolution, chow_liu
+from bayesstruct.trees.solvers.latent_trees import (
+    LatentTreeSolution,
+    information_distances,
+    latent_tree,
+)
 
 __all__ = [
     "BPMeans",
@@ -57,6 +62,7 @@ __all__ = [
     "Discretization",
     "ForestSolution",
     "LatentFeatures",
+    "LatentTreeSolution",
     "LinearSEMSolution",
     "MultiTaskSolution",
     "NeighbourhoodSolution",
@@ -83,9 +89,11 @@ __all__ = [
     "graphical_lasso_gap",
     "graphical_lasso_path",
     "graphical_spike_slab",
+    "information_distances",
     "k2",
     "known_order",
     "latent_features",
+    "latent_tree",
     "linear_sem",
     "locally_constant_graphical_lasso",
     "mdl_discretization",
