@@ -51,6 +51,11 @@ from bayesstruct.trees.solvers.latent_trees import (
     information_distances,
     latent_tree,
 )
+from bayesstruct.trees.solvers.local_tests import (
+    LocalNeighbourhoods,
+    local_neighbourhoods,
+    pairwise_tests,
+)
 
 __all__ = [
     "BPMeans",
@@ -64,6 +69,7 @@ __all__ = [
     "LatentFeatures",
     "LatentTreeSolution",
     "LinearSEMSolution",
+    "LocalNeighbourhoods",
     "MultiTaskSolution",
     "NeighbourhoodSolution",
     "NetworkClassifier",
@@ -95,6 +101,7 @@ __all__ = [
     "latent_features",
     "latent_tree",
     "linear_sem",
+    "local_neighbourhoods",
     "locally_constant_graphical_lasso",
     "mdl_discretization",
     "mmpc_candidates",
@@ -107,6 +114,7 @@ __all__ = [
     "pairwise_mrf",
     "pairwise_mrf_path",
     "pairwise_mrf_rate_max",
+    "pairwise_tests",
     "search_tables",
     "sink_removal",
     "sparse_mode",
