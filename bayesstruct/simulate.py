@@ -15,6 +15,7 @@ from bayesstruct.precision.simulate import (
 )
 from bayesstruct.sem.simulate import LinearSEMSimulation, linear_sem
 from bayesstruct.series.simulate import SwitchingSimulation, markov_transitions
+from bayesstruct.trees.simulate import LatentTreeSimulation, latent_tree
 
 __all__ = [
     "BayesianNetworkSimulation",
@@ -22,6 +23,7 @@ __all__ = [
     "HiddenCauseSimulation",
     "IsingSimulation",
     "LatentFeatureSimulation",
+    "LatentTreeSimulation",
     "LinearSEMSimulation",
     "LinkSimulation",
     "MixtureSimulation",
@@ -35,6 +37,7 @@ __all__ = [
     "hidden_causes",
     "ising",
     "latent_features",
+    "latent_tree",
     "linear_sem",
     "link_prediction",
     "markov_transitions",

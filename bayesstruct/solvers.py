@@ -45,6 +45,17 @@ from bayesstruct.sparse.solvers.selection import (
     stability_selection,
 )
 from bayesstruct.sparse.solvers.sparse import SparseSolution, sparse_mode, sparse_path
+from bayesstruct.trees.solvers.forests import ForestSolution, chow_liu
+from bayesstruct.trees.solvers.latent_trees import (
+    LatentTreeSolution,
+    information_distances,
+    latent_tree,
+)
+from bayesstruct.trees.solvers.local_tests import (
+    LocalNeighbourhoods,
+    local_neighbourhoods,
+    pairwise_tests,
+)
 
 __all__ = [
     "BPMeans",
@@ -54,8 +65,11 @@ __all__ = [
     "DAGSolution",
     "DirectLiNGAM",
     "Discretization",
+    "ForestSolution",
     "LatentFeatures",
+    "LatentTreeSolution",
     "LinearSEMSolution",
+    "LocalNeighbourhoods",
     "MultiTaskSolution",
     "NeighbourhoodSolution",
     "NetworkClassifier",
@@ -70,6 +84,7 @@ __all__ = [
     "blockwise_graphical_lasso",
     "bp_means",
     "candidate_parents",
+    "chow_liu",
     "clime",
     "clime_path",
     "covariance_selection",
@@ -80,10 +95,13 @@ __all__ = [
     "graphical_lasso_gap",
     "graphical_lasso_path",
     "graphical_spike_slab",
+    "information_distances",
     "k2",
     "known_order",
     "latent_features",
+    "latent_tree",
     "linear_sem",
+    "local_neighbourhoods",
     "locally_constant_graphical_lasso",
     "mdl_discretization",
     "mmpc_candidates",
@@ -96,6 +114,7 @@ __all__ = [
     "pairwise_mrf",
     "pairwise_mrf_path",
     "pairwise_mrf_rate_max",
+    "pairwise_tests",
     "search_tables",
     "sink_removal",
     "sparse_mode",

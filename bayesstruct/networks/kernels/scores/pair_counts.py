@@ -1,4 +1,4 @@
-"""Dirichlet marginal likelihoods of all pairs of columns, from counts of pairs of states by products of matrices."""
+"""Counts of pairs of states of all pairs of columns by products of matrices, and Dirichlet marginal likelihoods from them."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from scipy.special import gammaln
 
-__all__ = ["dirichlet_pairs"]
+__all__ = ["dirichlet_pairs", "pair_counts", "single_counts"]
 
 _CELLS = 1 << 22  # counts that are held at once: 32 MiB
 _EXACT = 1 << 24  # sums of whole numbers below it are exact in float32
@@ -42,14 +42,14 @@ def dirichlet_pairs(
     """
     starts = np.append(0, np.cumsum(states))
     owner = np.repeat(np.arange(len(states)), states)
-    single = _single_counts(x, weights, states)
+    single = single_counts(x, weights, states)
     cell = size / states[owner]
     terms = gammaln(single + cell) - gammaln(cell)
     margins = np.add.reduceat(terms, starts[:-1])
     total = gammaln(size) - gammaln(size + weights.sum())
     pairs = np.empty((len(children), len(states)))
     at = 0
-    for some, counts in _pair_counts(x, weights, states, children, single):
+    for some, counts in pair_counts(x, weights, states, children, single):
         own = np.repeat(states[some], states[some])
         cell = size / np.multiply.outer(own, states[owner])
         terms = gammaln(counts + cell) - gammaln(cell)
@@ -61,8 +61,8 @@ def dirichlet_pairs(
     return total + margins[children], pairs
 
 
-def _single_counts(x, weights, states) -> np.ndarray:
-    """How often each state of each column occurs, one after the other."""
+def single_counts(x: np.ndarray, weights: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """Return how often each state of each column occurs, one after the other; arguments as in `dirichlet_pairs`."""
     return np.concatenate(
         [
             np.bincount(column, weights, minlength=r)
@@ -78,10 +78,23 @@ def _indicators(x, states, kind) -> np.ndarray:
     return np.ascontiguousarray((x[owner] == state[:, None]).T, kind)
 
 
-def _pair_counts(x, weights, states, children, single) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def pair_counts(
+    x: np.ndarray, weights: np.ndarray, states: np.ndarray, children: np.ndarray, single: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield some children at a time, and how often each of their states occurs with each state of each column.
 
-    First states are what the others leave: half of the product is saved where there are two.
+    Parameters
+    ----------
+    x, weights, states, children
+        As in `dirichlet_pairs`.
+    single : ndarray
+        As `single_counts` returns it.
+
+    Yields
+    ------
+    some : ndarray of int
+    counts : (states of these children, states of all columns) ndarray
+        First states are what the others leave: half of the product is saved where there are two.
     """
     kind = np.float32 if weights.sum() < _EXACT else np.float64
     every = _indicators(x, states, kind)

@@ -1,0 +1,1 @@
+"""Information of pairs of columns, and algorithms on matrices of distances."""

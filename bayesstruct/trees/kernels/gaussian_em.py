@@ -1,0 +1,118 @@
+"""Correlations along the edges of a tree with hidden normal nodes, by expectation-maximisation."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["GaussianTree", "outward"]
+
+_LARGEST = 1.0 - 1e-6
+
+
+class GaussianTree:
+    """A tree of normal nodes with variance 1, of which the first m are observed.
+
+    Parameters
+    ----------
+    lines : sequence of pairs of int
+    correlations : sequence of float
+        One for each edge.
+    m : int
+
+    Attributes
+    ----------
+    correlations : (edges,) ndarray
+    log_likelihood : float
+        Of the rows that `fit` had last, standardised.
+    """
+
+    def __init__(
+        self, lines: Sequence[tuple[int, int]], correlations: Sequence[float] | np.ndarray, m: int
+    ):
+        self.lines = np.array(lines, int).reshape(-1, 2)
+        self.correlations = np.clip(np.array(correlations, float), -_LARGEST, _LARGEST)
+        self.m = m
+        self.log_likelihood = -np.inf
+        self._order = outward(self.lines)
+
+    def covariance(self) -> np.ndarray:
+        """Correlations of all nodes: products along paths."""
+        nodes = len(self.lines) + 1
+        out = np.eye(nodes)
+        seen = [0]
+        for edge, parent, child in self._order:
+            out[child, seen] = out[seen, child] = self.correlations[edge] * out[parent, seen]
+            seen.append(child)
+        return out
+
+    def moments(self, s: np.ndarray) -> np.ndarray:
+        """Return the expected second moments of all nodes given those of the observed ones.
+
+        Parameters
+        ----------
+        s : (m, m) ndarray
+        """
+        full, m = self.covariance(), self.m
+        slope = np.linalg.solve(full[:m, :m], full[:m, m:]).T
+        out = np.empty_like(full)
+        out[:m, :m] = s
+        out[m:, :m] = slope @ s
+        out[:m, m:] = out[m:, :m].T
+        out[m:, m:] = full[m:, m:] - slope @ full[:m, m:] + slope @ s @ slope.T
+        return out
+
+    def fit(
+        self, s: np.ndarray, n: int, *, tol: float = 1e-4, max_iter: int = 2000
+    ) -> "GaussianTree":
+        """Raise the likelihood until an iteration gains less than `tol`.
+
+        Parameters
+        ----------
+        s : (m, m) ndarray
+            Correlations of n rows.
+        n : int
+        tol : float
+            In units of the log likelihood.
+        max_iter : int
+        """
+        before = -np.inf
+        for _ in range(max_iter):
+            self.log_likelihood = self._likelihood(s, n)
+            if self.log_likelihood - before < tol:
+                break
+            before = self.log_likelihood
+            if self.m > len(self.lines):
+                moments = s
+            else:
+                moments = self.moments(s)
+            sd = np.sqrt(moments.diagonal())
+            a, b = self.lines.T
+            self.correlations = np.clip(moments[a, b] / (sd[a] * sd[b]), -_LARGEST, _LARGEST)
+        return self
+
+    def _likelihood(self, s, n) -> float:
+        own = self.covariance()[: self.m, : self.m]
+        _, log_det = np.linalg.slogdet(own)
+        trace = np.trace(np.linalg.solve(own, s))
+        return float(-0.5 * n * (self.m * np.log(2.0 * np.pi) + log_det + trace))
+
+
+def outward(lines: np.ndarray) -> list[tuple[int, int, int]]:
+    """Return the edges of a tree from node 0 outwards: number, nearer and farther end.
+
+    Parameters
+    ----------
+    lines : (edges, 2) ndarray of int
+    """
+    near: list[list[tuple[int, int]]] = [[] for _ in range(len(lines) + 1)]
+    for edge, (i, j) in enumerate(lines.tolist()):
+        near[i].append((edge, j))
+        near[j].append((edge, i))
+    out, stack = [], [(0, -1)]
+    while stack:
+        node, parent = stack.pop()
+        for edge, other in near[node]:
+            if other != parent:
+                out.append((edge, node, other))
+                stack.append((other, node))
+    return out

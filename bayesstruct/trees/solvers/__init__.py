@@ -1,0 +1,1 @@
+"""Trees and forests that fit a table best, with and without hidden nodes."""

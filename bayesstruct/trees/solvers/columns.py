@@ -1,0 +1,120 @@
+"""Complete tables of numbers, of states or of both, for trees."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesstruct.data.arguments import choice
+from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.states import StateTable
+from bayesstruct.data.table import Table
+from bayesstruct.networks.data.mixed_coding import MixedCoding
+from bayesstruct.networks.data.mixed_tables import MixedTable
+
+__all__ = ["COLUMNS", "TreeColumns", "read_tree_columns"]
+
+COLUMNS = ("mixed", "numbers", "states")
+_DISCRETE = 'columns="states", for which all columns hold states'
+
+
+@dataclass(frozen=True, eq=False)
+class TreeColumns:
+    """A complete table, and how it was read.
+
+    Attributes
+    ----------
+    values : (n, p) ndarray
+        Numbers in their units, states as 0, 1, ...
+    states : (p,) ndarray of int
+        Numbers of states, 0 for columns of numbers.
+    coding : MixedCoding
+        Reads other rows in the same way.
+    """
+
+    values: np.ndarray
+    states: np.ndarray
+    coding: MixedCoding
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The p columns."""
+        return self.coding.names
+
+
+def read_tree_columns(
+    data: Any, columns: str, *, kinds: Mapping | None = None, states: Any = None
+) -> TreeColumns:
+    """Check a table without missing values.
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+        (n, p).
+    columns : {"mixed", "numbers", "states"}
+    kinds : dict, optional
+        Families of some columns, as in :meth:`bayesstruct.networks.data.mixed_tables.MixedTable.read`; of ``"mixed"`` only. Those of numbers are
+        ``"normal"``, those of states are all the same.
+    states : list or dict of lists, optional
+        Declared states, of ``"states"`` only.
+
+    Raises
+    ------
+    TableError
+        If the table cannot be used, a value is missing, or a declared state never occurs.
+    ValueError
+        If an option is unknown or does not fit.
+    """
+    choice("columns", columns, COLUMNS)
+    if kinds is not None and columns != "mixed":
+        raise ValueError(f"`kinds` belongs to columns='mixed', not to {columns!r}; leave it out")
+    if states is not None and columns != "states":
+        raise ValueError(f"`states` belongs to columns='states', not to {columns!r}; leave it out")
+    if columns == "mixed":
+        read = _mixed(data, kinds)
+    elif columns == "states":
+        table = StateTable.read(data, states=states)
+        family = ("multinomial",) * table.p
+        coding = MixedCoding(table.names, family, table.levels, np.zeros(table.p), np.ones(table.p))
+        values = np.where(table.missing, np.nan, table.codes)
+        read = TreeColumns(values, np.array(table.states, np.int64), coding)
+    else:
+        numbers = Table.continuous(data, discrete=_DISCRETE)
+        p = numbers.p
+        coding = MixedCoding(
+            numbers.names, ("normal",) * p, ((),) * p, numbers.location, numbers.scale
+        )
+        read = TreeColumns(numbers.values, np.zeros(p, np.int64), coding)
+    _check(read)
+    return read
+
+
+def _mixed(data, kinds) -> TreeColumns:
+    """Read a table of numbers and states."""
+    if isinstance(kinds, Mapping) and (
+        odd := [name for name, kind in kinds.items() if kind in ("student", "laplace")]
+    ):
+        raise ValueError(
+            f"`kinds`: numbers in a tree are normal, and {column_list(odd)} should not be; leave this out"
+        )
+    table = MixedTable.read(data, kinds=kinds)
+    return TreeColumns(table.values, np.array(table.states, np.int64), MixedCoding.of(table))
+
+
+def _check(read: TreeColumns) -> None:
+    """Refuse missing values and states that never occur."""
+    names = read.names
+    if lost := [names[j] for j in np.flatnonzero(np.isnan(read.values).any(axis=0))]:
+        raise TableError(
+            f"{column_list(lost)}: values are missing, and complete rows are needed here; drop these rows "
+            "(data.dropna()) or columns"
+        )
+    for j in np.flatnonzero(read.states):
+        seen = np.bincount(read.values[:, j].astype(np.int64), minlength=read.states[j])
+        if not seen.all():
+            label = read.coding.levels[j][int(np.argmin(seen))]
+            raise TableError(
+                f"column {names[j]!r}: the state {label!r} never occurs, so that its probability would be 0; leave it out "
+                "(in pandas data[column].cat.remove_unused_categories())"
+            )
