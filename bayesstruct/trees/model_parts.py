@@ -1,0 +1,120 @@
+"""Parts of models of trees: the random tree with its records, and tables given it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from bayesstruct.core.missing import show_missing
+from bayesstruct.core.recognition import claim
+from bayesstruct.core.tables.missing_states import MissingStates
+from bayesstruct.core.tables.rows import remember_rows
+from bayesstruct.data.coding import coding_of
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior
+from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
+from bayesstruct.networks.model_parts import (
+    observed_states,
+    record_missing,
+    record_states,
+)
+from bayesstruct.networks.priors.discrete_network import DiscreteNetwork, ProbabilityTables
+from bayesstruct.networks.priors.incomplete_networks import IncompleteDiscreteNetwork
+from bayesstruct.precision.model_parts.rows import observe_rows, warn_size
+from bayesstruct.precision.priors.edges import partial_correlations
+from bayesstruct.trees.ops import away_from_root
+from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
+from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTree
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
+    from bayesstruct.data.states import StateTable
+    from bayesstruct.data.table import Table
+
+__all__ = ["observe_numbers", "observe_states", "random_tree"]
+
+_MATRIX = ("node", "node_")
+_CERTAIN = 1e-9  # by which rounding may keep the probability of an edge that all trees have from 1
+
+
+def random_tree(table: "Table | StateTable", log_odds: np.ndarray) -> "TensorVariable":
+    """Add the tree of the columns as ``edge``, and record what readers of its edges need.
+
+    Parameters
+    ----------
+    table : Table or StateTable
+    log_odds : (p, p) ndarray
+        Prior log odds of the edges, -inf for those that are forbidden.
+    """
+    tree = SpanningTree("edge", log_odds, dims="pair")
+    source, target = table.edge_index
+    prior = SpanningTrees(log_odds).probabilities[source, target]
+    prior[prior > 1.0 - _CERTAIN] = 1.0
+    EdgeEnds.in_model(source, target).record()
+    EdgePrior(prior).record()
+    return tree
+
+
+def observe_numbers(table: "Table", tree: "TensorVariable", size: float) -> None:
+    """Add precision matrix, means and rows of a table of numbers, given the tree.
+
+    Parameters
+    ----------
+    table : Table
+        Standardised.
+    tree : TensorVariable
+    size : float
+        Rows that the prior is worth.
+    """
+    warn_size(table)
+    precision = TreePrecision("precision", tree, size + 2.0, size**2 / (size + 1.0), dims=_MATRIX)
+    mean = TreeMeans("mean", precision, size, dims="node")
+    pm.Deterministic("weight", partial_correlations(precision), dims="pair")
+    observe_rows(table, mean, precision)
+    _claim_missing()
+
+
+def observe_states(table: "StateTable", tree: "TensorVariable", size: float) -> None:
+    """Add tables of probabilities and rows of a table of states, given the tree.
+
+    Parameters
+    ----------
+    table : StateTable
+    tree : TensorVariable
+    size : float
+        Rows that the prior of each table is worth.
+    """
+    dag, cells = away_from_root(tree, table.p), record_states(table, 1)
+    tables = ProbabilityTables(
+        "table", dag, size, states=table.states, cells=cells, dims=("node", "cell")
+    )
+    options = observed_states(table, np.zeros(table.codes.shape, bool))
+    if not table.missing.any():
+        DiscreteNetwork("x", dag, tables, **options)
+    else:
+        mask = record_missing(table)
+        missing = MissingStates("x_missing", np.array(table.states)[mask.columns], dims="missing")
+        options |= {"observed": np.maximum(table.codes, 0), "floats": True}
+        x = IncompleteDiscreteNetwork("x", dag, tables, missing, **options, missing=mask)
+        show_missing(x, table.missing, "int64")
+        _claim_missing()
+    remember_rows(coding_of(table), _observe_other_states)
+
+
+def _claim_missing():
+    """Let the step of the tree draw missing values, also if pm.sample is called outside of the context."""
+    missing = pm.modelcontext(None).named_vars.get("x_missing")
+    if missing is not None:
+        claim(missing, STEP)
+
+
+def _observe_other_states(table):
+    """Add the rows of another table to a model without rows."""
+    from bayesstruct.core.tables.codings import refuse_gaps
+
+    model = pm.modelcontext(None)
+    refuse_gaps(table)
+    dag = away_from_root(pt.as_tensor_variable(model["edge"]), table.p)
+    options = observed_states(table, np.zeros(table.codes.shape, bool))
+    DiscreteNetwork("x", dag, model["table"], **options)
