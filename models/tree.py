@@ -78,7 +78,8 @@ def tree(
         With ``edge`` over "A -- B", 1 where the tree has an edge, and the table ``x`` in its own units or as states 0, 1, .... For
         ``"bge"`` also ``precision`` (node, node\_), zero off the tree, ``mean`` (node), both of *standardised* columns, and ``weight`` over
         "A -- B", partial correlations. For ``"bdeu"`` ``table`` (node, cell): probabilities of the states of each column given its neighbour
-        on the way to the first column, as in :class:`bayesstruct.distributions.ProbabilityTables`. Where values are missing,
+        on the way to the first column, as in :class:`bayesstruct.distributions.ProbabilityTables`, and ``weight``, the mutual information of the ends of
+        an edge in nats. Where values are missing,
         ``x_missing`` has them, named "column[row]".
 
     Raises

@@ -22,7 +22,7 @@ from bayesstruct.networks.priors.discrete_network import DiscreteNetwork, Probab
 from bayesstruct.networks.priors.incomplete_networks import IncompleteDiscreteNetwork
 from bayesstruct.precision.model_parts.rows import observe_rows, warn_size
 from bayesstruct.precision.priors.edges import partial_correlations
-from bayesstruct.trees.ops import away_from_root
+from bayesstruct.trees.ops import away_from_root, mutual_information
 from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
 from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTree
 
@@ -89,6 +89,8 @@ def observe_states(table: "StateTable", tree: "TensorVariable", size: float) -> 
     tables = ProbabilityTables(
         "table", dag, size, states=table.states, cells=cells, dims=("node", "cell")
     )
+    information = mutual_information(tree, tables, table.states)
+    pm.Deterministic("weight", information, dims="pair")
     options = observed_states(table, np.zeros(table.codes.shape, bool))
     if not table.missing.any():
         DiscreteNetwork("x", dag, tables, **options)

@@ -1,5 +1,6 @@
 """Sums over trees as PyTensor operations with derivatives, and trees as graphs with arrows from a root."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,12 +28,14 @@ if TYPE_CHECKING:
 __all__ = [
     "LogTreeSum",
     "MaximumTree",
+    "MutualInformation",
     "RootedTree",
     "TreeProbabilities",
     "away_from_root",
     "is_tree",
     "log_tree_normaliser",
     "maximum_tree",
+    "mutual_information",
     "tree_probabilities",
 ]
 
@@ -179,6 +182,53 @@ class RootedTree(_OfPairs):
         return dag
 
 
+class MutualInformation(InterpretedOp):
+    """Mutual information of the ends of the edges of a tree with tables of probabilities, in nats."""
+
+    __props__ = ("states",)
+
+    def __init__(self, states):
+        self.states = tuple(int(k) for k in states)
+
+    def make_node(self, tree, tables):
+        """Apply the Op to a (pairs,) vector and to (p, cells) tables of the tree away from its first node."""
+        self.register()
+        inputs = [pt.as_tensor_variable(tree), as_float(tables)]
+        return Apply(self, inputs, [pt.tensor(dtype="float64", shape=tree.type.shape)])
+
+    def infer_shape(self, node, input_shapes):
+        """One number a pair."""
+        return [input_shapes[0]]
+
+    def compute(self, tree, tables):
+        """Go away from the root with the probabilities of the states of each node."""
+        lines = lines_of(tree)
+        parent, d = rooted(lines, 0), len(self.states)
+        share: list = [tables[0, : self.states[0]]] + [None] * (d - 1)
+        matrix = np.zeros((d, d))
+        for child in _downwards(parent):
+            above, k = parent[child], self.states[child]
+            given = tables[child, : self.states[above] * k].reshape(-1, k)
+            joint = share[above][:, None] * given
+            share[child] = joint.sum(axis=0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                terms = joint * (np.log(given) - np.log(share[child]))
+            matrix[above, child] = matrix[child, above] = max(np.nansum(terms), 0.0)
+        return pair_values(matrix)
+
+    def connection_pattern(self, node):
+        """No derivatives."""
+        return [[False], [False]]
+
+
+def _downwards(parent) -> list[int]:
+    """All nodes but the root 0, each after its parent."""
+    order, below = [0], [np.flatnonzero(parent == v).tolist() for v in range(len(parent))]
+    for node in order:
+        order.extend(below[node])
+    return order[1:]
+
+
 def _nodes(vectors) -> int:
     """Return the number of nodes of vectors of known length."""
     pairs = vectors.type.shape[-1]
@@ -245,3 +295,20 @@ def maximum_tree(log_weights: "TensorVariable") -> "TensorVariable":
 def away_from_root(indicator: "TensorVariable", nodes: int) -> "TensorVariable":
     """Directed graph (..., nodes, nodes) of a tree, 1 at (parent, child), whose root is the first node."""
     return RootedTree(nodes).make_node(pt.as_tensor_variable(indicator)).outputs[0]
+
+
+def mutual_information(
+    tree: "TensorVariable", tables: "TensorVariable", states: Sequence[int]
+) -> "TensorVariable":
+    """Mutual information of the two ends of each edge of a tree, (pairs,), in nats; 0 where there is no edge.
+
+    Parameters
+    ----------
+    tree : TensorVariable
+        (pairs,), of 0 and 1.
+    tables : TensorVariable
+        (p, cells), :class:`bayesstruct.distributions.ProbabilityTables` of the tree away from its first node.
+    states : sequence of int
+        Number of states of each node.
+    """
+    return MutualInformation(states).make_node(tree, tables).outputs[0]

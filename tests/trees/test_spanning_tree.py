@@ -141,7 +141,7 @@ def greedy(rng, weights, draws):
 @pytest.mark.statistical
 @pytest.mark.parametrize("weights", [log_weights(), BOTTLENECK], ids=["plain", "bottleneck"])
 def test_draws_have_the_law_of_the_trees(weights):
-    draws = pm.draw(bs.SpanningTree.dist(weights), 20_000, random_seed=3)
+    draws = pm.draw(bs.SpanningTree.dist(weights, size=20_000), random_seed=3)
     assert_matches_enumeration(draws, law(weights), states=TREES)
 
 
