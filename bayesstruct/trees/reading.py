@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.core.readers import variables
+from bayesstruct.core.readers import register_figure, register_summary, variables
 from bayesstruct.core.tables.observed import completed_tables, observed_table
 from bayesstruct.core.tables.predictability import (
     OTHERS,
@@ -15,8 +15,10 @@ from bayesstruct.core.tables.predictability import (
 )
 from bayesstruct.core.tables.predictions import StateRows, register_prediction
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS, chosen_draws
+from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.spanning_trees.sums import rooted
+from bayesstruct.graphs.tables.edges import EDGE_READERS, edge_table
 from bayesstruct.networks.priors.records import NetworkStates
 from bayesstruct.networks.reading.conditionals import drawn_networks
 from bayesstruct.networks.reading.effects import state_rows
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from bayesstruct.graphs.posteriors.edges import EdgePosterior
 
 __all__ = ["with_rooted_trees"]
+
+_STATES = "trees of columns of states"
 
 
 def with_rooted_trees(posterior: "EdgePosterior", draws: "xr.Dataset") -> "xr.Dataset":
@@ -74,8 +78,16 @@ def _predicted(idata: "xr.DataTree", draws: int) -> tuple[list[Predicted], list[
     free = np.ones(table.shape, bool)
     for c, d in chosen_draws(posterior.draws, draws):
         tally.add(networks(c, d).given_others(completed(c, d).astype(int), free))
-    return tally.predicted(OTHERS), []
+    return [*tally.predicted(OTHERS)], []
 
 
-register_prediction("trees of columns of states", _is_tree_of_states, _rows)
-register_predictability("trees of columns of states", _is_tree_of_states, _predicted)
+register_summary(
+    _STATES,
+    _is_tree_of_states,
+    edge_table,
+    (*EDGE_READERS, "predict", "predictability", "pointwise"),
+    before="undirected graphs",
+)
+register_figure(plot_graph, _STATES)
+register_prediction(_STATES, _is_tree_of_states, _rows)
+register_predictability(_STATES, _is_tree_of_states, _predicted)
