@@ -212,8 +212,15 @@ class TreeDraws(GibbsStep):
         precision = getattr(part, "precision", None)
         hyper = [part.log_weights, *([] if precision is None else parameters(precision)[1:])]
         hyper += [] if precision is None else parameters(part.mean)[1:]
-        self.fixed = self.table.complete and not random_ancestors(*hyper)
-        self.begun, self.trees = False, None
+        fixed = self.table.complete and not random_ancestors(*hyper)
+        self.begun = False
+        self.trees = self._all_trees(model.initial_point()) if fixed else None
+
+    def _all_trees(self, point):
+        """Sum over all trees given the table."""
+        [weights] = self.log_weights(point)
+        prior = pair_matrix(np.asarray(weights, float).reshape(-1))
+        return SpanningTrees(prior + self.table.gains(point))
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""
@@ -228,14 +235,11 @@ class TreeDraws(GibbsStep):
         else:
             self.table.load(point)
         self.begun = True
-        if self.trees is None or not self.fixed:
-            [weights] = self.log_weights(point)
-            prior = pair_matrix(np.asarray(weights, float).reshape(-1))
-            self.trees = SpanningTrees(prior + self.table.gains(point))
-        [lines] = self.trees.draw(1, self.rng)
-        point[self.tree] = indicators(lines, self.trees.n)
+        trees = self._all_trees(point) if self.trees is None else self.trees
+        [lines] = trees.draw(1, self.rng)
+        point[self.tree] = indicators(lines, trees.n)
         self.table.draw(self.rng, lines, point)
-        return point, [{"log_score": self.trees.log_probability(lines)}]
+        return point, [{"log_score": trees.log_probability(lines)}]
 
     @staticmethod
     def competence(var, has_grad):

@@ -177,7 +177,8 @@ def test_tree_parameters_and_missing_numbers_have_their_joint_distribution():
 
 
 def _stale_tree(monkeypatch, step):
-    step.fixed = True  # the first completed table for ever
+    known, right = [], step._all_trees  # those of the first completed table for ever
+    step._all_trees = lambda point: known[0] if known else known.append(right(point)) or known[0]
 
 
 def _wrong_degrees(monkeypatch, step):

@@ -422,19 +422,20 @@ def _bayesian_network(o: Options):
 
 def _tree(o: Options):
     size = o.number("equivalent_sample_size", 1)
-    rows = f"{size} row{'s' * (size != '1')}"
-    of_numbers = (
-        f"Columns, standardised, are jointly normal. Precision matrix and means had a conjugate prior {o.cite('dawid')}, worth {rows}, under which the "
-        "two columns of any edge have the same prior"
-    )
-    of_states = (
-        "Each column has a distribution of its own for each state of its neighbour. These had Dirichlet priors with equivalent sample size "
-        f"{size} {o.cite('heckerman1995')}, under which no column is the first"
-    )
+    if o.get("score") == "bdeu":
+        described = (
+            "Each column has a distribution of its own for each state of its neighbour. These had Dirichlet priors with equivalent sample size "
+            f"{size} {o.cite('heckerman1995')}, under which no column is the first"
+        )
+    else:
+        described = (
+            f"Columns, standardised, are jointly normal. Precision matrix and means had a conjugate prior {o.cite('dawid')}, worth "
+            f"{size} row{'s' * (size != '1')}, which is the same for the two columns of any edge"
+        )
     return "along which tree do the columns depend on each other?", [
         "The columns are joined by a tree, a graph without cycles: two columns without an edge are independent given those on the way between them "
         f"{o.cite('meila')}.",
-        f"{of_states if o.get('score') == 'bdeu' else of_numbers}.",
+        f"{described}.",
         "Trees had prior probabilities in proportion to the product of the odds of their edges: before it was known that the graph is a tree, "
         f"{o.edges(default=0.5)}.",
         "Forbidden edges were left out." if o.given.get("forbidden") else "",
