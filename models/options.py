@@ -397,6 +397,8 @@ ELSEWHERE = {
 #: Arguments that the command line does not have, with the reason.
 PYTHON_ONLY = {
     ("bayesian_network", "kinds"): "there is one family for each of some columns",
+    ("tree", "edge_covariates"): "there is a matrix for each covariate",
+    ("tree", "coefficient_scale"): "it belongs to edge_covariates",
     ("linear_sem", "known_variances"): "there is one number for each column",
     ("grouped_gaussian_graphical", "cov"): "there is one matrix for each group",
     ("grouped_gaussian_graphical", "n"): "there is one number for each group",

@@ -8,6 +8,7 @@ x         ~ rows given these
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pymc as pm
 
 from bayesstruct.core.tables.missing_codes import record_codes
@@ -15,6 +16,7 @@ from bayesstruct.data.arguments import choice, number
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import refuse_coded_states
 from bayesstruct.networks.data.tables import network_table
+from bayesstruct.trees.data import edge_covariates as read_edge_covariates
 from bayesstruct.trees.exact import tree_log_odds
 from bayesstruct.trees.model_parts import observe_numbers, observe_states, random_tree
 
@@ -34,6 +36,8 @@ def tree(
     score: Literal["bge", "bdeu"] = "bge",
     edge_probability: "float | pd.DataFrame | ArrayLike" = 0.5,
     forbidden: Iterable[tuple[str, str]] = (),
+    edge_covariates: "dict[str, pd.DataFrame | ArrayLike] | None" = None,
+    coefficient_scale: float = 1.0,
     equivalent_sample_size: float = 1.0,
     states: Any = None,
     missing_codes: Any = None,
@@ -62,6 +66,12 @@ def tree(
         0 forbids an edge; 1, which would require one, is refused.
     forbidden : iterable of pairs of str
         Edges that no tree has.
+    edge_covariates : dict, optional
+        What is known of pairs of columns and may say where edges are, such as their distance: names, and for each a symmetric (p, p) array or
+        DataFrame. They are standardised over the edges that are allowed, and the log odds of the prior are
+        :math:`\log \frac{q_{ij}}{1 - q_{ij}} + \sum_k \beta_k z_{ijk}` with coefficients :math:`\beta_k` that are learned.
+    coefficient_scale : float, default 1
+        Standard deviation of the normal prior of these coefficients.
     equivalent_sample_size : float, default 1
         Rows that the prior is worth.
     states : list or dict of lists, optional
@@ -79,7 +89,8 @@ def tree(
         ``"bge"`` also ``precision`` (node, node\_), zero off the tree, ``mean`` (node), both of *standardised* columns, and ``weight`` over
         "A -- B", partial correlations. For ``"bdeu"`` ``table`` (node, cell): probabilities of the states of each column given its neighbour
         on the way to the first column, as in :class:`bayesstruct.distributions.ProbabilityTables`, and ``weight``, the mutual information of the ends of
-        an edge in nats. Where values are missing,
+        an edge in nats. With `edge_covariates` ``edge_coefficient`` over ``edge_covariate``: the change of the log odds of an edge for one
+        standard deviation of the covariate. Where values are missing,
         ``x_missing`` has them, named "column[row]".
 
     Raises
@@ -102,6 +113,10 @@ def tree(
 
     Edges have no direction: a tree directed away from any column is the same distribution. The first column is the root of the tables of
     probabilities, which says nothing about causes.
+
+    With `edge_covariates` NUTS draws the coefficients given the tree, whose prior has a normalising constant that is differentiated through, and
+    trees are drawn from their exact distribution given the table and the coefficients: a Markov chain. Prior probabilities of edges are averages over
+    1,000 draws of the coefficients.
 
     Each draw of numbers holds a (p, p) matrix, and both kinds hold p(p-1)/2 indicators: beyond some hundred columns ask for few draws, or for edges
     alone from :func:`bayesstruct.exact.tree_posterior`, which takes seconds for a thousand columns. If values are missing, tree, parameters and
@@ -143,8 +158,11 @@ def tree(
     )
     table = checked.table
     log_odds = tree_log_odds(table.names, edge_probability, forbidden)
+    scale = number("coefficient_scale", coefficient_scale, above=0)
+    given = {} if edge_covariates is None else edge_covariates
+    covariates = read_edge_covariates(given, table.names, np.isfinite(log_odds))
     with pm.Model(coords=table.coords) as model:
-        edge = random_tree(table, log_odds)
+        edge = random_tree(table, log_odds, covariates, scale)
         observe = observe_numbers if score == "bge" else observe_states
         observe(table, edge, size)
         record_codes(missing_codes)

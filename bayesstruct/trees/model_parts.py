@@ -1,6 +1,6 @@
 """Parts of models of trees: the random tree with its records, and tables given it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
@@ -12,6 +12,7 @@ from bayesstruct.core.tables.missing_states import MissingStates
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.coding import coding_of
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior
+from bayesstruct.graphs.spanning_trees.indicators import pair_matrix, pair_values
 from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
 from bayesstruct.networks.model_parts import (
     observed_states,
@@ -35,10 +36,16 @@ if TYPE_CHECKING:
 __all__ = ["observe_numbers", "observe_states", "random_tree"]
 
 _MATRIX = ("node", "node_")
+_SEED, _DRAWS = 20150201, 1000  # of coefficients; fixed: equal models give equal Bayes factors
 _CERTAIN = 1e-9  # by which rounding may keep the probability of an edge that all trees have from 1
 
 
-def random_tree(table: "Table | StateTable", log_odds: np.ndarray) -> "TensorVariable":
+def random_tree(
+    table: "Table | StateTable",
+    log_odds: np.ndarray,
+    covariates: "dict[str, np.ndarray] | None" = None,
+    coefficient_scale: float = 1.0,
+) -> "TensorVariable":
     """Add the tree of the columns as ``edge``, and record what readers of its edges need.
 
     Parameters
@@ -46,14 +53,33 @@ def random_tree(table: "Table | StateTable", log_odds: np.ndarray) -> "TensorVar
     table : Table or StateTable
     log_odds : (p, p) ndarray
         Prior log odds of the edges, -inf for those that are forbidden.
+    covariates : dict of (p, p) ndarray, optional
+        Standardised covariates of the edges, whose coefficients are added as ``edge_coefficient``.
+    coefficient_scale : float
+        Standard deviation of the normal prior of the coefficients.
     """
-    tree = SpanningTree("edge", log_odds, dims="pair")
     source, target = table.edge_index
-    prior = SpanningTrees(log_odds).probabilities[source, target]
+    weights: Any = log_odds[source, target]
+    if not covariates:
+        prior = SpanningTrees(log_odds).probabilities[source, target]
+    else:
+        pm.modelcontext(None).add_coord("edge_covariate", list(covariates))
+        design = np.stack([values[source, target] for values in covariates.values()], axis=-1)
+        coefficients = pm.Normal("edge_coefficient", 0.0, coefficient_scale, dims="edge_covariate")
+        prior = _mean_probabilities(weights, design, coefficient_scale)
+        weights = pt.specify_shape(weights + design @ coefficients, (len(source),))
+    tree = SpanningTree("edge", weights, dims="pair")
     prior[prior > 1.0 - _CERTAIN] = 1.0
     EdgeEnds.in_model(source, target).record()
     EdgePrior(prior).record()
     return tree
+
+
+def _mean_probabilities(log_odds, design, scale):
+    """Prior probability of each edge, averaged over draws of the coefficients."""
+    draws = np.random.default_rng(_SEED).normal(0.0, scale, (_DRAWS, design.shape[1]))
+    found = [SpanningTrees(pair_matrix(log_odds + design @ own)).probabilities for own in draws]
+    return pair_values(np.mean(found, axis=0))
 
 
 def observe_numbers(table: "Table", tree: "TensorVariable", size: float) -> None:

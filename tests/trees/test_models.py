@@ -2,6 +2,7 @@
 
 import itertools
 
+import arviz as az
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -400,3 +401,70 @@ def test_predictions_of_states_are_conditional_probabilities():
         logp = pm.compute_log_likelihood(idata, extend_inferencedata=False, progressbar=False)
     p = np.exp(logp["x"].values[0])
     np.testing.assert_allclose(found, (p / p.sum(axis=1, keepdims=True)).mean(axis=0), rtol=1e-10)
+
+
+def distance(p=4, seed=5):
+    values = np.random.default_rng(seed).uniform(size=(p, p))
+    names = list("abcd")
+    return pd.DataFrame(values + values.T, names, names)
+
+
+@pytest.mark.chain
+@pytest.mark.compiled
+@pytest.mark.statistical
+def test_coefficients_of_edge_covariates_have_their_posterior():
+    table = numbers(n=10, p=4)
+    # In another order of columns: a DataFrame is aligned by its names.
+    given = distance().loc[list("dbca"), list("dbca")]
+    model = bs.models.tree(table, edge_covariates={"distance": given}, coefficient_scale=1.5)
+    with model:
+        idata = pm.sample(
+            1500, tune=300, chains=2, cores=1, nuts_sampler="pymc", progressbar=False, random_seed=1
+        )
+    own = distance().to_numpy()[np.triu_indices(4, 1)]
+    z = (own - own.mean()) / own.std()
+    trees, posterior = trees_of(4), bs.exact.tree_posterior(table)
+    evidence = np.exp([posterior.log_probability(lines_of(row)) for row in trees])
+    grid = np.linspace(-7, 7, 400)
+    prior = np.exp(np.outer(grid, trees @ z))
+    prior /= prior.sum(axis=1, keepdims=True)
+    joint = np.exp(-0.5 * (grid / 1.5) ** 2)[:, None] * prior * evidence
+    joint /= joint.sum()
+    mean = joint.sum(axis=1) @ grid
+    sd = np.sqrt(joint.sum(axis=1) @ (grid - mean) ** 2)
+    draws = idata.posterior["edge_coefficient"].values[..., 0]
+    ess = 600.0  # at least so many effective draws; four standard errors
+    found = float(az.ess(draws))
+    assert found > ess
+    assert abs(draws.mean() - mean) < 4 * sd / np.sqrt(found)
+    assert abs(draws.std() / sd - 1) < 4 / np.sqrt(2 * found)
+    edges = idata.posterior["edge"].mean(["chain", "draw"]).values
+    np.testing.assert_allclose(edges, joint.sum(axis=0) @ trees, atol=4 * 0.5 / np.sqrt(ess))
+    weight = np.exp(-0.5 * (grid / 1.5) ** 2)
+    implied = (weight / weight.sum()) @ prior @ trees
+    # 1,000 draws of the coefficient.
+    np.testing.assert_allclose(idata.constant_data["edge_prior"], implied, atol=0.05)
+    assert "distance" in bs.check(idata).to_frame().to_string()
+
+
+def test_bad_edge_covariates_are_refused():
+    table, good = numbers(p=4), distance()
+    with pytest.raises(TypeError, match=r'a dict such as \{"distance": matrix\}'):
+        bs.models.tree(table, edge_covariates=good.to_numpy())
+    with pytest.raises(TableError, match=r"'distance'.* has shape"):
+        bs.models.tree(table, edge_covariates={"distance": np.zeros(3)})
+    with pytest.raises(TableError, match="is not symmetric for a -- c"):
+        wrong = good.copy()
+        wrong.loc["a", "c"] = 9.0
+        bs.models.tree(table, edge_covariates={"distance": wrong})
+    with pytest.raises(TableError, match="is no number for b -- d"):
+        wrong = good.copy()
+        wrong.loc["d", "b"] = np.nan
+        bs.models.tree(table, edge_covariates={"distance": wrong})
+    bs.models.tree(table, edge_covariates={"distance": wrong}, forbidden=[("b", "d")])
+    with pytest.raises(TableError, match="is the same for all edges"):
+        bs.models.tree(table, edge_covariates={"distance": np.ones((4, 4))})
+    with pytest.raises(TableError, match="no row and column for column 'd'"):
+        bs.models.tree(table, edge_covariates={"distance": good.iloc[:3, :3]})
+    with pytest.raises(ValueError, match="coefficient_scale"):
+        bs.models.tree(table, coefficient_scale=-1.0)
