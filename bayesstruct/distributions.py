@@ -132,6 +132,8 @@ from bayesstruct.sparse.priors.spike_and_slab import (
     SpikeAndSlab,
 )
 from bayesstruct.sparse.priors.tree_laplace import TreeLaplace
+from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
+from bayesstruct.trees.priors.spanning_tree import SpanningTree, from_lower_triangle
 
 __all__ = [
     "DAG",
@@ -233,11 +235,14 @@ __all__ = [
     "RandomGraph",
     "RegularizedHorseshoe",
     "Relations",
+    "SpanningTree",
     "SparseGroupLaplace",
     "SpikeAndSlab",
     "StickBreakingProbabilities",
     "SwitchingSeries",
     "TreeLaplace",
+    "TreeMeans",
+    "TreePrecision",
     "ValueWeights",
     "arc_sum",
     "aspect_probabilities",
@@ -245,6 +250,7 @@ __all__ = [
     "coefficient_matrix",
     "feature_pairs",
     "fitted",
+    "from_lower_triangle",
     "implied_arc_probability",
     "implied_edge_probability",
     "implied_group_edge_probability",

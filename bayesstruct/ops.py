@@ -16,6 +16,7 @@ from bayesstruct.precision.ops.structured import (
 from bayesstruct.sparse.ops.multinomial import sparse_multinomial
 from bayesstruct.sparse.ops.sparse import lasso, sparse_logistic
 from bayesstruct.sparse.ops.sparse_groups import group_lasso, tree_lasso
+from bayesstruct.trees.ops import log_tree_normaliser, tree_probabilities
 
 __all__ = [
     "BootstrapStart",
@@ -30,10 +31,12 @@ __all__ = [
     "locally_constant_graphical_lasso",
     "log_odds",
     "log_partition",
+    "log_tree_normaliser",
     "multi_task_graphical_lasso",
     "node_selection_graphical_lasso",
     "pairwise_mrf_mode",
     "sparse_logistic",
     "sparse_multinomial",
     "tree_lasso",
+    "tree_probabilities",
 ]

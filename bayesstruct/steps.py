@@ -26,6 +26,7 @@ from bayesstruct.sem.steps.linear import LinearSemMCMC
 from bayesstruct.series.steps import SwitchingSeriesMCMC
 from bayesstruct.sparse.steps.group_regression import GroupSpikeSlabRegression
 from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
+from bayesstruct.trees.steps import TreeDraws
 
 __all__ = [
     "AspectFeatureGibbs",
@@ -56,4 +57,5 @@ __all__ = [
     "SparseFactorGibbs",
     "SpikeSlabRegression",
     "SwitchingSeriesMCMC",
+    "TreeDraws",
 ]

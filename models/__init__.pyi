@@ -75,3 +75,6 @@ from bayesstruct.models.protein_complexes import (
 from bayesstruct.models.sparse_factor_analysis import (
     sparse_factor_analysis as sparse_factor_analysis,
 )
+from bayesstruct.models.tree import (
+    tree as tree,
+)

@@ -103,6 +103,12 @@ _RECORDS = (
         table="states",
     ),
     ModelRecord(
+        "tree",
+        "columns of numbers or of states that depend on each other along a tree, whose exact posterior is drawn",
+        "trees",
+        table="numbers or states",
+    ),
+    ModelRecord(
         "bayesian_network",
         "directed graphs of continuous, discrete or (`score=`) mixed columns, and the effects of interventions",
         "networks",

@@ -261,6 +261,13 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         _choice("norm", "Of the weights of a pair (group_laplace).", None, "2", "inf", "nuclear", "1"),
         _whole("reference", "State, from 0, from which blume_capel measures.", 0, least=0),
     ),
+    "tree": (
+        _choice("score", "What columns are: numbers (bge) or states (bdeu).", "bge", "bge", "bdeu"),
+        _chance("edge_probability", "Of each edge, before the graph is known to be a tree.", 0.5),
+        _FORBIDDEN,
+        _positive("equivalent_sample_size", "Rows that the prior is worth.", 1.0),
+        _ROW_COUNTS,
+    ),
     "bayesian_network": (
         _choice(
             "score", "Marginal likelihood.", "bge",
@@ -390,6 +397,8 @@ ELSEWHERE = {
 #: Arguments that the command line does not have, with the reason.
 PYTHON_ONLY = {
     ("bayesian_network", "kinds"): "there is one family for each of some columns",
+    ("tree", "edge_covariates"): "there is a matrix for each covariate",
+    ("tree", "coefficient_scale"): "it belongs to edge_covariates",
     ("linear_sem", "known_variances"): "there is one number for each column",
     ("grouped_gaussian_graphical", "cov"): "there is one matrix for each group",
     ("grouped_gaussian_graphical", "n"): "there is one number for each group",

@@ -278,12 +278,19 @@ def equal_states(names: list[str], values: np.ndarray) -> tuple[list[str], list[
 def _recoded(names, values, pairs) -> list[str]:
     """List the columns that are equal up to the names of their states, and not by chance."""
     out = []
-    renamed = np.column_stack([_by_appearance(column) for column in values.T])
-    for group in _equal_columns(renamed):
+    # Equal columns are equal in some rows: few columns are left to be renamed in all.
+    few = np.column_stack([_by_appearance(column) for column in _some_rows(values).T])
+    left = np.array([j for group in _alike(few) for j in group], int)
+    if not len(left):
+        return []
+    left.sort()
+    renamed = np.column_stack([_by_appearance(column) for column in values[:, left].T])
+    for places in _equal_columns(renamed):
+        group = left[places].tolist()
         codes = {values[:, j].tobytes() for j in group}
         if len(codes) < 2:
             continue
-        if np.log(pairs) - _log_partitions(renamed[:, group[0]]) < np.log(BY_CHANCE):
+        if np.log(pairs) - _log_partitions(renamed[:, places[0]]) < np.log(BY_CHANCE):
             out.append(
                 f"columns {listing([names[j] for j in group])} are the same up to the names of their "
                 "states: keep one of them"
@@ -316,12 +323,24 @@ def _log_partitions(column: np.ndarray) -> float:
 
 def _equal_columns(values: np.ndarray) -> list[list[int]]:
     """Positions of columns that vary and are the same, one list for each set of them."""
+    near = sorted(j for group in _alike(_some_rows(values)) for j in group)
+    found = _alike(values[:, near])
+    varies = (np.isfinite(values[:, near]).sum(axis=0) > 1) & _differs(values[:, near].T)
+    return [[near[k] for k in group] for group in found if varies[group[0]]]
+
+
+def _some_rows(values: np.ndarray, most: int = 256) -> np.ndarray:
+    """At most so many rows, spread evenly."""
+    return values[:: -(-len(values) // most) or 1]
+
+
+def _alike(values: np.ndarray) -> list[list[int]]:
+    """Positions of columns that are the same, one list for each set of them."""
     # One hash per column, not one comparison per pair; + 0.0 makes -0.0 equal to 0.0.
     canonical = np.ascontiguousarray(np.where(np.isnan(values), np.nan, values).T + 0.0)
-    varies = (np.isfinite(canonical).sum(axis=1) > 1) & _differs(canonical)
     groups: dict[bytes, list[int]] = {}
-    for j in np.flatnonzero(varies).tolist():
-        key = hashlib.blake2b(canonical[j].tobytes(), digest_size=16).digest()
+    for j, column in enumerate(canonical):
+        key = hashlib.blake2b(column.tobytes(), digest_size=16).digest()
         groups.setdefault(key, []).append(j)
     return [group for group in groups.values() if len(group) > 1]
 

@@ -31,6 +31,7 @@ _CLASSES = (
 )
 
 _EXACT = 2**53  # up to which all whole numbers are floats
+_COUNTED = 1024  # range of whole numbers that are counted, which is faster than to sort them
 _HUGE = f"holds whole numbers beyond {_EXACT}, which cannot be told apart as floats"
 _AS_TEXT = "make text of them (data[column].astype(str) in pandas)"
 #: Text, in lower case, and numbers that stand for a missing value more often than for a state.
@@ -181,7 +182,7 @@ class StateTable(NamedColumns):
         """States that were declared and never occur, by column."""
         columns = zip(self.names, self.levels, self.codes.T, strict=True)
         found = {
-            name: [label for k, label in enumerate(own) if k not in set(codes.tolist())]
+            name: [own[k] for k in np.flatnonzero(~np.isin(np.arange(len(own)), codes))]
             for name, own, codes in columns
         }
         return {name: labels for name, labels in found.items() if labels}
@@ -476,11 +477,26 @@ def _numbers(values, *, boolean=False):
             f"holds numbers that are not whole (for example {broken[0]:g}), which are not states",
             "cut them into classes (pandas.cut, pandas.qcut), or use a model for continuous columns",
         )
-    levels = np.unique(finite)
-    codes = np.where(np.isnan(values), -1, np.searchsorted(levels, values))
+    levels, codes = _levels_and_codes(values, finite)
     labels = [bool(v) for v in levels] if boolean else [int(v) for v in levels]
     problems = _level_problems(labels)
-    return _Column(codes.astype(np.int64), tuple(labels), True, problems)
+    return _Column(codes, tuple(labels), True, problems)
+
+
+def _levels_and_codes(values, finite):
+    """Sorted different values of a column, and the position of each value among them, -1 where it is NaN."""
+    known = ~np.isnan(values)
+    low = finite.min(initial=np.inf)
+    if len(finite) and finite.max() - low < _COUNTED:
+        places = (finite - low).astype(np.int64)
+        seen = np.bincount(places) > 0
+        levels, found = low + np.flatnonzero(seen), (np.cumsum(seen) - 1)[places]
+    else:
+        levels = np.unique(finite)
+        found = np.searchsorted(levels, finite)
+    codes = np.full(len(values), -1, np.int64)
+    codes[known] = found
+    return levels, codes
 
 
 def _objects(values):

@@ -13,6 +13,7 @@ from bayesstruct.fields.priors.records import FieldPotentials
 from bayesstruct.fields.reading.conditionals import field_conditionals
 from bayesstruct.graphs.groups import SAMPLE_DIMS
 from bayesstruct.graphs.posteriors.arcs import DagPosterior
+from bayesstruct.graphs.posteriors.edges import EdgePosterior
 from bayesstruct.graphs.posteriors.reading import read
 from bayesstruct.graphs.records import OrderedColumns, RowGroups, ValueWeighted
 from bayesstruct.networks.priors.records import MixedColumns, NetworkStates, SetMask
@@ -21,6 +22,7 @@ from bayesstruct.networks.reading.mixed import mixed_coding
 from bayesstruct.networks.reading.mixed_conditionals import drawn_mixed
 from bayesstruct.sem.reading.conditionals import sem_conditionals
 from bayesstruct.sem.reading.noise import has_other_noise
+from bayesstruct.trees.reading import with_rooted_trees
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,7 +54,7 @@ def pointwise(
     ----------
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.gaussian_graphical` without covariates, of
-        :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` (under either likelihood), or of
+        :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` (under either likelihood), of :func:`bayesstruct.models.tree`, or of
         :func:`bayesstruct.models.bayesian_network` with score ``"bge"``, ``"bdeu"``, ``"bde"`` or ``"mixed"``, or of
         :func:`bayesstruct.models.linear_sem` or :func:`bayesstruct.models.lingam`; of groups of rows, that of one
         group, :func:`bayesstruct.one_group`.
@@ -150,6 +152,8 @@ def _family(posterior: "GraphPosterior") -> Callable:
         return _other_network if has_other_noise(constants) else _gaussian_network
     if isinstance(posterior, DagPosterior) and NetworkStates.is_in(constants):
         return _discrete_network
+    if NetworkStates.is_in(constants) and isinstance(posterior, EdgePosterior):
+        return _discrete_tree
     if {"precision", "mean"} <= names and "coefficients" not in names:
         return _graphical
     if "coefficients" in names and "precision" not in names:
@@ -159,7 +163,7 @@ def _family(posterior: "GraphPosterior") -> Callable:
         )
     raise ValueError(
         "values given the rest of their row are known for results of gaussian_graphical without covariates, ising, "
-        f"pairwise_mrf, bayesian_network, linear_sem and lingam; this result holds {', '.join(sorted(names))}"
+        f"pairwise_mrf, tree, bayesian_network, linear_sem and lingam; this result holds {', '.join(sorted(names))}"
     )
 
 
@@ -250,6 +254,10 @@ def _field(posterior, draws):
         return conditional
 
     return of_draw
+
+
+def _discrete_tree(posterior, draws):
+    return _discrete_network(posterior, with_rooted_trees(posterior, draws))
 
 
 def _discrete_network(posterior, draws):

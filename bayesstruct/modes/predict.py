@@ -42,7 +42,7 @@ def predict(
     Parameters
     ----------
     idata : xarray.DataTree
-        Result of :func:`bayesstruct.models.gaussian_graphical`, ``ising``, ``pairwise_mrf``,
+        Result of :func:`bayesstruct.models.gaussian_graphical`, ``ising``, ``pairwise_mrf``, ``tree``,
         ``bayesian_network``, ``linear_sem``, ``lingam``, ``network_classifier``, ``latent_features``, ``hidden_causes``,
         ``dp_glm`` or a neighbourhood model (one empty value in a row); its model is not needed.
     table : DataFrame or array_like

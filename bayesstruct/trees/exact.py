@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from bayesstruct.data.intake import TableLike
 
-__all__ = ["TreePosterior", "tree_posterior"]
+__all__ = ["TreePosterior", "tree_log_odds", "tree_posterior"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,7 +218,7 @@ def tree_posterior(
     table, local = _table_score(
         data, score, number("equivalent_sample_size", equivalent_sample_size, above=0), states
     )
-    odds = _log_prior_odds(table.names, edge_probability, forbidden)
+    odds = tree_log_odds(table.names, edge_probability, forbidden)
     alone, pairs = local.single_parents()
     gains = pairs - alone[:, None]
     # Both directions are the same number but for rounding.
@@ -237,7 +237,7 @@ def _table_score(data, score, size, states):
     return table, BDeu(table.codes, states=table.states, equivalent_sample_size=size)
 
 
-def _log_prior_odds(names, probability, forbidden) -> np.ndarray:
+def tree_log_odds(names, probability, forbidden) -> np.ndarray:
     """Log prior odds of the edges, -inf where there is none; a TableError if no tree is left."""
     q = edge_probability_matrix(names, probability, (), forbidden, learned=False)
     if len(sure := np.argwhere(np.triu(q == 1.0, 1))):

@@ -19,6 +19,11 @@ PAPERS: dict[str, tuple[str, str]] = {
         "Gelman, Meng and Stern 1996",
         "Gelman, A., Meng, X.-L. and Stern, H. (1996). Posterior predictive assessment of model fitness via realized discrepancies. Statistica Sinica 6, 733-760.",
     ),
+    "dawid": (
+        "Dawid and Lauritzen 1993",
+        "Dawid, A. P. and Lauritzen, S. L. (1993). Hyper Markov laws in the statistical analysis of decomposable graphical models. Annals of Statistics "
+        "21(3), 1272-1317.",
+    ),
     "shimizu2006": (
         "Shimizu et al. 2006",
         "Shimizu, S., Hoyer, P. O., Hyvärinen, A. and Kerminen, A. (2006). A linear non-Gaussian acyclic model for causal discovery. Journal of Machine "

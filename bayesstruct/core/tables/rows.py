@@ -157,7 +157,7 @@ def _rows_of(model):
         )
     if rows is None:
         raise ValueError(
-            "new rows need a model whose rows depend on parameters alone, as bs.models.gaussian_graphical, ising, pairwise_mrf, "
+            "new rows need a model whose rows depend on parameters alone, as bs.models.gaussian_graphical, ising, pairwise_mrf, tree, "
             "bayesian_network and the neighbourhood models make it. In other models each row has variables of its own "
             "(features, clusters, series, links, latent values of columns that count by their order, weights of values), "
             "rows belong to groups (of states: ising and pairwise_mrf), or "

@@ -1,7 +1,7 @@
 """Effects of setting columns of a table from outside, averaged over graphs."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -176,7 +176,7 @@ def network_rows(idata: "xr.DataTree", setting: dict | None = None) -> NormalRow
         _refuse_classifier(idata)
     posterior = read_dags(idata)
     setting = {} if setting is None else checked_setting(setting, posterior.variables)
-    rows = _normal_rows if is_gaussian(posterior) else _state_rows
+    rows = _normal_rows if is_gaussian(posterior) else state_rows
     return rows(posterior, posterior.variables, setting)
 
 
@@ -239,7 +239,8 @@ def standard_setting(setting: dict, names: list[str], coding: NumberCoding) -> d
     }
 
 
-def _state_rows(posterior, names, setting):
+def state_rows(posterior: Any, names: list[str], setting: dict) -> StateRows:
+    """Distribution of a row of states in each draw, from ``dag`` and ``table`` of the draws."""
     coding = StateLevels.coding(posterior.constants, names)
     known = {name: _state(name, s, coding.levels[names.index(name)]) for name, s in setting.items()}
     free = np.flatnonzero(~np.isin(names, list(setting)))

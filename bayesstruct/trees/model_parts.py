@@ -1,0 +1,148 @@
+"""Parts of models of trees: the random tree with its records, and tables given it."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from bayesstruct.core.missing import show_missing
+from bayesstruct.core.recognition import claim
+from bayesstruct.core.tables.missing_states import MissingStates
+from bayesstruct.core.tables.rows import remember_rows
+from bayesstruct.data.coding import coding_of
+from bayesstruct.graphs.records import EdgeEnds, EdgePrior
+from bayesstruct.graphs.spanning_trees.indicators import pair_matrix, pair_values
+from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
+from bayesstruct.networks.model_parts import (
+    observed_states,
+    record_missing,
+    record_states,
+)
+from bayesstruct.networks.priors.discrete_network import DiscreteNetwork, ProbabilityTables
+from bayesstruct.networks.priors.incomplete_networks import IncompleteDiscreteNetwork
+from bayesstruct.precision.model_parts.rows import observe_rows, warn_size
+from bayesstruct.precision.priors.edges import partial_correlations
+from bayesstruct.trees.ops import away_from_root, mutual_information
+from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
+from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTree
+
+if TYPE_CHECKING:
+    from pytensor.tensor import TensorVariable
+
+    from bayesstruct.data.states import StateTable
+    from bayesstruct.data.table import Table
+
+__all__ = ["observe_numbers", "observe_states", "random_tree"]
+
+_MATRIX = ("node", "node_")
+_SEED, _DRAWS = 20150201, 1000  # of coefficients; fixed: equal models give equal Bayes factors
+_CERTAIN = 1e-9  # by which rounding may keep the probability of an edge that all trees have from 1
+
+
+def random_tree(
+    table: "Table | StateTable",
+    log_odds: np.ndarray,
+    covariates: "dict[str, np.ndarray] | None" = None,
+    coefficient_scale: float = 1.0,
+) -> "TensorVariable":
+    """Add the tree of the columns as ``edge``, and record what readers of its edges need.
+
+    Parameters
+    ----------
+    table : Table or StateTable
+    log_odds : (p, p) ndarray
+        Prior log odds of the edges, -inf for those that are forbidden.
+    covariates : dict of (p, p) ndarray, optional
+        Standardised covariates of the edges, whose coefficients are added as ``edge_coefficient``.
+    coefficient_scale : float
+        Standard deviation of the normal prior of the coefficients.
+    """
+    source, target = table.edge_index
+    weights: Any = log_odds[source, target]
+    if not covariates:
+        prior = SpanningTrees(log_odds).probabilities[source, target]
+    else:
+        pm.modelcontext(None).add_coord("edge_covariate", list(covariates))
+        design = np.stack([values[source, target] for values in covariates.values()], axis=-1)
+        coefficients = pm.Normal("edge_coefficient", 0.0, coefficient_scale, dims="edge_covariate")
+        prior = _mean_probabilities(weights, design, coefficient_scale)
+        weights = pt.specify_shape(weights + design @ coefficients, (len(source),))
+    tree = SpanningTree("edge", weights, dims="pair")
+    prior[prior > 1.0 - _CERTAIN] = 1.0
+    EdgeEnds.in_model(source, target).record()
+    EdgePrior(prior).record()
+    return tree
+
+
+def _mean_probabilities(log_odds, design, scale):
+    """Prior probability of each edge, averaged over draws of the coefficients."""
+    draws = np.random.default_rng(_SEED).normal(0.0, scale, (_DRAWS, design.shape[1]))
+    found = [SpanningTrees(pair_matrix(log_odds + design @ own)).probabilities for own in draws]
+    return pair_values(np.mean(found, axis=0))
+
+
+def observe_numbers(table: "Table", tree: "TensorVariable", size: float) -> None:
+    """Add precision matrix, means and rows of a table of numbers, given the tree.
+
+    Parameters
+    ----------
+    table : Table
+        Standardised.
+    tree : TensorVariable
+    size : float
+        Rows that the prior is worth.
+    """
+    warn_size(table)
+    precision = TreePrecision("precision", tree, size + 2.0, size**2 / (size + 1.0), dims=_MATRIX)
+    mean = TreeMeans("mean", precision, size, dims="node")
+    pm.Deterministic("weight", partial_correlations(precision), dims="pair")
+    observe_rows(table, mean, precision)
+    _claim_missing()
+
+
+def observe_states(table: "StateTable", tree: "TensorVariable", size: float) -> None:
+    """Add tables of probabilities and rows of a table of states, given the tree.
+
+    Parameters
+    ----------
+    table : StateTable
+    tree : TensorVariable
+    size : float
+        Rows that the prior of each table is worth.
+    """
+    dag, cells = away_from_root(tree, table.p), record_states(table, 1)
+    tables = ProbabilityTables(
+        "table", dag, size, states=table.states, cells=cells, dims=("node", "cell")
+    )
+    information = mutual_information(tree, tables, table.states)
+    pm.Deterministic("weight", information, dims="pair")
+    options = observed_states(table, np.zeros(table.codes.shape, bool))
+    if not table.missing.any():
+        DiscreteNetwork("x", dag, tables, **options)
+    else:
+        mask = record_missing(table)
+        missing = MissingStates("x_missing", np.array(table.states)[mask.columns], dims="missing")
+        options |= {"observed": np.maximum(table.codes, 0), "floats": True}
+        x = IncompleteDiscreteNetwork("x", dag, tables, missing, **options, missing=mask)
+        show_missing(x, table.missing, "int64")
+        _claim_missing()
+    remember_rows(coding_of(table), _observe_other_states)
+
+
+def _claim_missing():
+    """Let the step of the tree draw missing values, also if pm.sample is called outside of the context."""
+    missing = pm.modelcontext(None).named_vars.get("x_missing")
+    if missing is not None:
+        claim(missing, STEP)
+
+
+def _observe_other_states(table):
+    """Add the rows of another table to a model without rows."""
+    from bayesstruct.core.tables.codings import refuse_gaps
+
+    model = pm.modelcontext(None)
+    refuse_gaps(table)
+    dag = away_from_root(pt.as_tensor_variable(model["edge"]), table.p)
+    options = observed_states(table, np.zeros(table.codes.shape, bool))
+    DiscreteNetwork("x", dag, model["table"], **options)

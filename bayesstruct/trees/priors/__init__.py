@@ -1,0 +1,1 @@
+"""Distributions of trees, and of the parameters of normal rows given a tree."""

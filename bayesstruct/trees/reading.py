@@ -1,0 +1,93 @@
+"""Rows of states under drawn trees: predictions of empty values, and how well columns are predicted."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesstruct.core.readers import register_figure, register_summary, variables
+from bayesstruct.core.tables.observed import completed_tables, observed_table
+from bayesstruct.core.tables.predictability import (
+    OTHERS,
+    Predicted,
+    StateTally,
+    register_predictability,
+)
+from bayesstruct.core.tables.predictions import StateRows, register_prediction
+from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS, chosen_draws
+from bayesstruct.graphs.plots.network import plot_graph
+from bayesstruct.graphs.posteriors.reading import read_edges
+from bayesstruct.graphs.spanning_trees.sums import rooted
+from bayesstruct.graphs.tables.edges import EDGE_READERS, edge_table
+from bayesstruct.networks.priors.records import NetworkStates
+from bayesstruct.networks.reading.conditionals import drawn_networks
+from bayesstruct.networks.reading.effects import state_rows
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesstruct.graphs.posteriors.edges import EdgePosterior
+
+__all__ = ["with_rooted_trees"]
+
+_STATES = "trees of columns of states"
+
+
+def with_rooted_trees(posterior: "EdgePosterior", draws: "xr.Dataset") -> "xr.Dataset":
+    r"""Add the trees as directed graphs, away from the first column, that belong to the tables of probabilities.
+
+    Parameters
+    ----------
+    posterior : EdgePosterior
+        Of trees.
+    draws : xarray.Dataset
+        Some or all of its draws.
+
+    Returns
+    -------
+    xarray.Dataset
+        With ``dag`` over chain, draw, node and node\_.
+    """
+    edge = draws["edge"].transpose(*SAMPLE_DIMS, ...).values
+    shape, d = edge.shape[:2], len(posterior.variables)
+    ends = np.transpose([posterior.source, posterior.target])
+    dag, child = np.zeros((*shape, d, d), np.int8), np.arange(1, d)
+    for c, m in np.ndindex(shape):
+        dag[c, m, rooted(ends[edge[c, m] != 0], 0)[1:], child] = 1
+    return draws.assign(dag=((*SAMPLE_DIMS, "node", "node_"), dag))
+
+
+def _is_tree_of_states(idata) -> bool:
+    own = {"edge", "table"} <= variables(idata)
+    return own and "states" in variables(idata, CONSTANTS)
+
+
+def _rows(idata: "xr.DataTree") -> StateRows:
+    posterior: Any = read_edges(idata)
+    posterior = replace(posterior, draws=with_rooted_trees(posterior, posterior.draws))
+    return state_rows(posterior, posterior.variables, {})
+
+
+def _predicted(idata: "xr.DataTree", draws: int) -> tuple[list[Predicted], list[str]]:
+    posterior = read_edges(idata)
+    states = NetworkStates.read(posterior.constants).count.astype(int)
+    table, missing = observed_table(idata)
+    completed = completed_tables(table, missing, posterior.draws)
+    networks = drawn_networks(with_rooted_trees(posterior, posterior.draws), states)
+    tally = StateTally(posterior.variables, table, ~missing, states == 2)
+    free = np.ones(table.shape, bool)
+    for c, d in chosen_draws(posterior.draws, draws):
+        tally.add(networks(c, d).given_others(completed(c, d).astype(int), free))
+    return [*tally.predicted(OTHERS)], []
+
+
+register_summary(
+    _STATES,
+    _is_tree_of_states,
+    edge_table,
+    (*EDGE_READERS, "predict", "predictability", "pointwise"),
+    before="undirected graphs",
+)
+register_figure(plot_graph, _STATES)
+register_prediction(_STATES, _is_tree_of_states, _rows)
+register_predictability(_STATES, _is_tree_of_states, _predicted)

@@ -1,0 +1,227 @@
+"""Recognise the part of a model that is a tree, its parameters and a table, for its step."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bayesstruct.core.recognition import (
+    NotRecognized,
+    children_of,
+    is_op,
+    parameters,
+    same_value,
+    unpad,
+    unpadded_parameters,
+)
+from bayesstruct.core.tensors import random_ancestors
+from bayesstruct.networks.priors.discrete_network import DiscreteNetworkRV, ProbabilityTablesRV
+from bayesstruct.networks.priors.incomplete_networks import IncompleteDiscreteNetworkRV
+from bayesstruct.networks.recognition.tables import DiscreteTable
+from bayesstruct.precision.priors.rows import (
+    GraphicalNormalRV,
+    IncompleteGraphicalNormalRV,
+    MissingCellsRV,
+)
+from bayesstruct.trees.ops import RootedTree
+from bayesstruct.trees.priors.gaussian import TreeMeansRV, TreePrecisionRV
+from bayesstruct.trees.priors.spanning_tree import SpanningTreeRV
+
+if TYPE_CHECKING:
+    from pymc import Model
+    from pytensor.tensor import TensorVariable
+
+__all__ = ["NumberPart", "StatePart", "TreePart", "is_tree_variable", "tree_of", "tree_part"]
+
+_NUMBERS = (GraphicalNormalRV, IncompleteGraphicalNormalRV)
+_STATES = (DiscreteNetworkRV, IncompleteDiscreteNetworkRV)
+
+
+@dataclass(frozen=True, eq=False)
+class TreePart:
+    """A random tree on which nothing depends.
+
+    Attributes
+    ----------
+    tree : TensorVariable
+    """
+
+    tree: "TensorVariable"
+
+    @property
+    def log_weights(self) -> "TensorVariable":
+        """Log weights of the pairs."""
+        return parameters(self.tree)[0]
+
+    @property
+    def variables(self) -> list["TensorVariable"]:
+        """Random variables that are drawn together."""
+        return [self.tree]
+
+
+@dataclass(frozen=True, eq=False)
+class NumberPart(TreePart):
+    """A tree with the parameters of normal rows.
+
+    Attributes
+    ----------
+    precision, mean, rows : TensorVariable
+    missing : TensorVariable, optional
+        Missing values of the rows.
+    """
+
+    precision: "TensorVariable"
+    mean: "TensorVariable"
+    rows: "TensorVariable"
+    missing: "TensorVariable | None"
+
+    @property
+    def variables(self) -> list["TensorVariable"]:
+        """Random variables that are drawn together."""
+        own = [self.tree, self.precision, self.mean]
+        return own if self.missing is None else [*own, self.missing]
+
+
+@dataclass(frozen=True, eq=False)
+class StatePart(TreePart):
+    """A tree with tables of probabilities and rows of states.
+
+    Attributes
+    ----------
+    tables, rows : TensorVariable
+    table : DiscreteTable
+        Values of the rows, and the prior of the tables.
+    missing : TensorVariable, optional
+        Missing states of the rows.
+    """
+
+    tables: "TensorVariable"
+    rows: "TensorVariable"
+    table: DiscreteTable
+    missing: "TensorVariable | None"
+
+    @property
+    def mask(self):
+        """Which values are missing."""
+        return self.rows.owner.op.mask
+
+    @property
+    def variables(self) -> list["TensorVariable"]:
+        """Random variables that are drawn together."""
+        own = [self.tree, self.tables]
+        return own if self.missing is None else [*own, self.missing]
+
+
+def tree_of(variable: "TensorVariable") -> "TensorVariable | None":
+    """Return the random tree on which the distribution of a variable depends as a parameter of it, else None."""
+    if is_op(variable, (ProbabilityTablesRV, *_STATES)):
+        graph = unpadded_parameters(variable)[0]
+        if is_op(graph, RootedTree):
+            return unpad(graph.owner.inputs[0])
+    if is_op(variable, (TreePrecisionRV,)):
+        return unpadded_parameters(variable)[0]
+    if is_op(variable, (MissingCellsRV, TreeMeansRV)):
+        matrix = unpadded_parameters(variable)[0 if is_op(variable, TreeMeansRV) else 1]
+        return tree_of(matrix) if is_op(matrix, TreePrecisionRV) else None
+    return None
+
+
+def tree_part(model: "Model", tree: "TensorVariable") -> TreePart:
+    """Collect what the draws of a tree depend on, and what is drawn with it.
+
+    Raises
+    ------
+    NotRecognized
+        Says which variable stands in the way.
+    """
+    if tree not in model.free_RVs:
+        raise NotRecognized(f"{tree.name!r} is observed")
+    children = children_of(model, tree)
+    if not children:
+        return TreePart(tree)
+    if any(is_op(child, TreePrecisionRV) for child in children):
+        return _numbers(model, tree, children)
+    return _states(model, tree, children)
+
+
+def _numbers(model, tree, children):
+    precision = _the_one(children, TreePrecisionRV, children, tree)
+    below = children_of(model, precision)
+    mean = _the_one(below, TreeMeansRV, [], precision)
+    rows = _the_one(below, _NUMBERS, [], precision)
+    gaps = [rv for rv in below if is_op(rv, MissingCellsRV)]
+    _refuse([rv for rv in below if rv not in (mean, rows, *gaps)], precision)
+    _refuse([rv for rv in children_of(model, mean) if rv not in (rows, *gaps)], mean)
+    incomplete = is_op(rows, IncompleteGraphicalNormalRV)
+    if len(gaps) != incomplete:
+        raise NotRecognized(f"{len(gaps)} variables are missing values of {rows.name!r}")
+    missing = gaps[0] if gaps else None
+    part = NumberPart(tree, precision, mean, rows, missing)
+    _check_free(model, part)
+    used = unpadded_parameters(rows)
+    if not (used[0] is mean and used[1] is precision):
+        raise NotRecognized(f"{rows.name!r} has other means or another matrix")
+    if random_ancestors(*used[2:]):
+        raise NotRecognized(f"location or scale of {rows.name!r} is random")
+    if missing is not None:
+        *shared, _, mask = unpadded_parameters(missing)
+        if not all(map(same_value, [*shared, mask], used)):
+            raise NotRecognized(f"{missing.name!r} has other parameters than {rows.name!r}")
+        _refuse(children_of(model, missing), missing)
+    return part
+
+
+def _states(model, tree, children):
+    tables = _the_one(children, ProbabilityTablesRV, [], tree)
+    rows = _the_one(children, _STATES, [], tree)
+    _refuse([rv for rv in children if rv not in (tables, rows)], tree)
+    _refuse([rv for rv in children_of(model, tables) if rv is not rows], tables)
+    _, used, *others = unpadded_parameters(rows)
+    if used is not tables or not tree_of(tables) is tree_of(rows) is tree:
+        raise NotRecognized(f"{rows.name!r} has another graph or other tables")
+    missing = others[-1] if is_op(rows, IncompleteDiscreteNetworkRV) else None
+    if missing is not None:
+        if missing not in model.free_RVs:
+            raise NotRecognized("the missing values are no variable of the model")
+        _refuse([rv for rv in children_of(model, missing) if rv is not rows], missing)
+    table = DiscreteTable.of(model, rows, {ProbabilityTablesRV: tables})
+    if not table.free.all():
+        raise NotRecognized(
+            f"values of {rows.name!r} were set from outside, and a tree has no directions"
+        )
+    part = StatePart(tree, tables, rows, table, missing)
+    _check_free(model, part)
+    return part
+
+
+def _the_one(variables, kinds, allowed, parent):
+    """Return the only variable of these kinds; with `allowed`, refuse all others of it."""
+    found = [rv for rv in variables if is_op(rv, kinds)]
+    if len(found) != 1:
+        raise NotRecognized(
+            f"{len(found)} variables of the kind that is needed depend on {parent.name!r}, not one: "
+            f"{', '.join(repr(rv.name) for rv in variables)}"
+        )
+    _refuse([rv for rv in allowed if rv is not found[0]], parent)
+    return found[0]
+
+
+def _refuse(variables, parent):
+    if variables:
+        raise NotRecognized(
+            f"{', '.join(repr(rv.name) for rv in variables)} depends on {parent.name!r}"
+        )
+
+
+def _check_free(model, part):
+    """Refuse parameters that are observed or transformed, and rows that are not observed."""
+    if part.rows not in model.observed_RVs:
+        raise NotRecognized(f"{part.rows.name!r} is not observed")
+    for rv in part.variables:
+        if rv not in model.free_RVs or model.rvs_to_transforms.get(rv) is not None:
+            raise NotRecognized(f"{rv.name!r} is observed or has a transform")
+
+
+def is_tree_variable(variable: "TensorVariable") -> bool:
+    """Whether a variable is a tree, or one of its parameters or missing numbers by its type."""
+    return is_op(variable, (SpanningTreeRV, TreePrecisionRV, TreeMeansRV)) or (
+        is_op(variable, (ProbabilityTablesRV, MissingCellsRV)) and tree_of(variable) is not None
+    )

@@ -1,0 +1,253 @@
+"""Step of a random tree, of the parameters given it, and of missing values."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pymc.step_methods.compound import Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+
+from bayesstruct.core.expressions import Expressions
+from bayesstruct.core.gibbs import GibbsStep, register_step
+from bayesstruct.core.missing import observed_values
+from bayesstruct.core.recognition import (
+    check_drawn,
+    is_claimed,
+    only_one,
+    parameters,
+    refusals,
+    unpadded_parameters,
+)
+from bayesstruct.core.tensors import random_ancestors
+from bayesstruct.graphs.spanning_trees.indicators import indicators, pair_matrix
+from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, rooted
+from bayesstruct.networks.recognition.completed import CompletedStates
+from bayesstruct.networks.steps.complete import NetworkMCMC
+from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
+from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
+from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
+from bayesstruct.precision.steps.gibbs import PrecisionGibbs
+from bayesstruct.trees.kernels.gaussian import (
+    draw_means,
+    draw_precision,
+    edge_factors,
+    posterior_scale,
+)
+from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTreeRV
+from bayesstruct.trees.recognition import NumberPart, StatePart, is_tree_variable, tree_part
+
+if TYPE_CHECKING:
+    from bayesstruct.trees.recognition import TreePart
+
+__all__ = ["TreeDraws"]
+
+_SUPPORTED = (
+    "Supported are a SpanningTree on which nothing depends; one with TreePrecision, TreeMeans and one observed GraphicalNormal, or with "
+    "ProbabilityTables and one observed DiscreteNetwork, complete or not, on which nothing else depends; bs.models.tree makes these"
+)
+
+
+class _Numbers:
+    """Normal rows, and their parameters given a tree."""
+
+    def __init__(self, model, part: NumberPart, step):
+        from bayesstruct.precision.kernels.rows.tables import TableRows
+
+        _, b, t = parameters(part.precision)
+        hyper = [b, t, parameters(part.mean)[1]]
+        self.names = [rv.name for rv in part.variables[1:]]
+        self.complete = part.missing is None
+        self.hyper = Expressions(model, hyper, step.compile_kwargs, part.tree.name)
+        given = [*unpadded_parameters(part.rows)[2:], observed_values(model, part.rows)]
+        location, scale, *mask, values = Expressions(model, given)(model.initial_point())
+        p = np.asarray(values).shape[1]
+        spread = (np.broadcast_to(v, p) for v in (location, scale))
+        self.rows = TableRows(values, *spread, *mask)
+
+    def start(self, rng, point):
+        """Fill missing values with observed ones of the same column."""
+        rows = self.rows
+        whole = np.vstack([rows.complete, np.where(rows.mask, np.nan, rows.incomplete)])
+        for j in np.flatnonzero(rows.mask.any(axis=0)):
+            seen = whole[~np.isnan(whole[:, j]), j]
+            gaps = rows.mask[:, j]
+            rows.incomplete[gaps, j] = rng.choice(seen, gaps.sum())
+
+    def load(self, point):
+        """Take the missing values from the point."""
+        if not self.complete:
+            self.rows.fill(point[self.names[2]])
+
+    def gains(self, point):
+        """Log Bayes factors of the pairs, (p, p)."""
+        b, t, alpha = (float(np.squeeze(v)) for v in self.hyper(point))
+        rows, p = self.rows, len(self.rows.total)
+        cross = rows.cross + rows.incomplete.T @ rows.incomplete
+        self.total = rows.sum()
+        self.matrix = posterior_scale(t, alpha, rows.n, self.total, cross)
+        self.prior = b, t, alpha
+        return edge_factors(b + rows.n, self.matrix, t) - edge_factors(b, t * np.eye(p), t)
+
+    def draw(self, rng, lines, point):
+        """Draw precision matrix, means and missing values given the tree."""
+        b, t, alpha = self.prior
+        n = self.rows.n
+        precision = draw_precision(rng, lines, b + n, self.matrix, t)
+        mean = draw_means(rng, precision, alpha, n, self.total)
+        point[self.names[0]], point[self.names[1]] = precision, mean
+        if not self.complete:
+            self.rows.impute(rng, precision, mean)
+            point[self.names[2]] = self.rows.missing_values()
+
+
+class _States:
+    """Rows of states, and tables of probabilities given a tree."""
+
+    def __init__(self, model, part: StatePart, step):
+        self.complete, self.table = part.missing is None, part.table
+        if self.complete:
+            self.columns = self.table.columns(self.table.x)
+        else:
+            self.completed = CompletedStates(part)
+
+    def start(self, rng, point):
+        """Fill missing values with observed states of the same column."""
+        self.completed.fill_at_random(rng)
+
+    def load(self, point):
+        """Take the missing values from the point."""
+        if not self.complete:
+            self.completed.fill(point[self.completed.missing])
+
+    def gains(self, point):
+        """Log Bayes factors of the pairs, (p, p)."""
+        score = self.table.score(self.table.x) if self.complete else self.completed.score()
+        alone, pairs = score.single_parents()
+        gains = pairs - alone[:, None]
+        # Both directions are the same number but for rounding.
+        return (gains + gains.T) / 2.0
+
+    def draw(self, rng, lines, point):
+        """Draw tables and missing values given the tree."""
+        parent = rooted(lines, 0)
+        graph = np.zeros((len(parent), len(parent)), np.int8)
+        graph[parent[1:], np.arange(1, len(parent))] = 1
+        if self.complete:
+            self.table.draw_tables(rng, graph, self.columns, point)
+        else:
+            self.completed.draw(rng, graph, point)
+
+
+class _Nothing:
+    """No table: the tree has its prior."""
+
+    complete = True
+
+    def __init__(self, model, part, step):
+        self.name = part.tree.name
+
+    def load(self, point):
+        """Leave the point as it is."""
+
+    def gains(self, point):
+        """No Bayes factors."""
+        return 0.0
+
+    def draw(self, rng, lines, point):
+        """Leave the point as it is."""
+
+
+def _table_of(model, part: "TreePart", step) -> Any:
+    if isinstance(part, NumberPart):
+        return _Numbers(model, part, step)
+    return (_States if isinstance(part, StatePart) else _Nothing)(model, part, step)
+
+
+@dataclass_state
+class TreeDrawsState(StepMethodState):
+    """State of a step that remembers whether it has begun."""
+
+    begun: bool
+
+
+@register_step(
+    before=(
+        NetworkMCMC,
+        OrderNetworkMCMC,
+        IncompleteNetworkMCMC,
+        ScoredNetworkMCMC,
+        PrecisionGibbs,
+    )
+)
+class TreeDraws(GibbsStep):
+    """Independent draws of a tree and of the parameters given it.
+
+    Assigned by ``pm.sample`` to a :class:`bayesstruct.SpanningTree` with the :class:`bayesstruct.distributions.TreePrecision` and
+    :class:`bayesstruct.distributions.TreeMeans` of normal rows or the :class:`bayesstruct.distributions.ProbabilityTables` of rows of states. The
+    parameters are integrated out while the tree is drawn from its exact posterior, a product over its edges
+    (:class:`bayesstruct.graphs.spanning_trees.sums.SpanningTrees`); then they are drawn given the tree. If no value is missing and no other variable is
+    random, successive draws are independent.
+
+    Missing values are drawn given tree and parameters, and the tree given the completed table: a Markov chain, which mixes the more slowly the
+    more values are missing. It begins with observed values of the same columns.
+
+    Raises
+    ------
+    ValueError
+        If the model has another form.
+
+    Notes
+    -----
+    Statistics of each draw: ``log_score``, the log probability of the tree given the table, as it is completed, and the log weights of its prior.
+    """
+
+    name = STEP
+    stats_dtypes_shapes: dict[str, tuple[type, list]] = {"log_score": (float, [])}
+    _state_class = TreeDrawsState
+
+    def prepare(self, model, drawn):
+        """Recognise the tree and its table."""
+        tree = only_one(drawn, SpanningTreeRV, "trees", _SUPPORTED)
+        with refusals(tree, _SUPPORTED):
+            part = tree_part(model, tree)
+            check_drawn(part.variables, drawn)
+            self.table = _table_of(model, part, self)
+        self.tree = tree.name
+        self.log_weights = Expressions(model, [part.log_weights], self.compile_kwargs, tree.name)
+        precision = getattr(part, "precision", None)
+        hyper = [part.log_weights, *([] if precision is None else parameters(precision)[1:])]
+        hyper += [] if precision is None else parameters(part.mean)[1:]
+        fixed = self.table.complete and not random_ancestors(*hyper)
+        self.begun = False
+        self.trees = self._all_trees(model.initial_point()) if fixed else None
+
+    def _all_trees(self, point):
+        """Sum over all trees given the table."""
+        [weights] = self.log_weights(point)
+        prior = pair_matrix(np.asarray(weights, float).reshape(-1))
+        return SpanningTrees(prior + self.table.gains(point))
+
+    def setup_chain(self, rng, tune, draws):
+        """Take the generator of the chain."""
+        super().setup_chain(rng, tune, draws)
+        self.begun = False
+
+    def step(self, point):
+        """Draw tree, parameters and missing values."""
+        point = dict(point)
+        if not (self.table.complete or self.begun):
+            self.table.start(self.rng, point)
+        else:
+            self.table.load(point)
+        self.begun = True
+        trees = self._all_trees(point) if self.trees is None else self.trees
+        [lines] = trees.draw(1, self.rng)
+        point[self.tree] = indicators(lines, trees.n)
+        self.table.draw(self.rng, lines, point)
+        return point, [{"log_score": trees.log_probability(lines)}]
+
+    @staticmethod
+    def competence(var, has_grad):
+        """Ideal for trees, their parameters, and missing values that a tree has claimed."""
+        mine = is_tree_variable(var) or is_claimed(var, STEP)
+        return Competence.IDEAL if mine else Competence.INCOMPATIBLE
