@@ -197,7 +197,7 @@ def direct_lingam(
     if prune is not None:
         choice("prune", prune, PRUNINGS)
     gamma = number("gamma", gamma, above=0)
-    table = Table.continuous(data, normal=False)
+    table = Table.continuous(data, normal=False, prior=False)
     _check(table)
     knowledge = read_knowledge(table.names, prior_knowledge, required, forbidden, tiers)
     found = causal_order(table.standardized, measure, knowledge)
