@@ -5,6 +5,7 @@ the columns and the remedy. All columns are checked, so that one message reports
 """
 
 import hashlib
+import itertools
 import math
 
 from collections import Counter
@@ -106,19 +107,24 @@ def shape_problems(intake: Intake) -> list[str]:
 
 
 def _ambiguous_pairs(names: list[str]) -> list[str]:
-    """Two pairs have the same label only if the name of a column contains the separator."""
-    suspects = [name for name in names if SEPARATOR.strip() in name]
-    if not suspects:
-        return []
-    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
-    label, most = Counter(map(SEPARATOR.join, pairs)).most_common(1)[0]
-    if most == 1:
-        return []
-    one, other, *_ = (pair for pair in pairs if SEPARATOR.join(pair) == label)
-    return [
-        f"the pairs of {column_list(one)} and of {column_list(other)} have the same label {label!r}: "
-        f"rename {column_list(suspects)} so that no name contains {SEPARATOR.strip()!r}"
-    ]
+    """Two pairs, or arcs, have the same label only if the name of a column contains what stands between names."""
+    problems = []
+    for between in (SEPARATOR, ARROW):
+        suspects = [name for name in names if between.strip() in name]
+        if not suspects:
+            continue
+        pairs = list(itertools.permutations(names, 2))
+        if between == SEPARATOR:
+            pairs = list(itertools.combinations(names, 2))
+        label, most = Counter(map(between.join, pairs)).most_common(1)[0]
+        if most == 1:
+            continue
+        one, other, *_ = (pair for pair in pairs if between.join(pair) == label)
+        problems.append(
+            f"the pairs of {column_list(one)} and of {column_list(other)} have the same label {label!r}: "
+            f"rename {column_list(suspects)} so that no name contains {between.strip()!r}"
+        )
+    return problems
 
 
 def value_problems(intake: Intake, discrete: str = DISCRETE) -> list[str]:

@@ -68,6 +68,12 @@ def test_families_that_do_not_fit_are_refused(kinds, words):
         bayesian_network(people(), score="mixed", kinds=kinds)
 
 
+def test_an_infinite_value_is_no_state():
+    table = people().assign(rate=[np.inf] + [1.0] * 39)
+    with pytest.raises(TableError, match="'rate' holds an infinite value"):
+        bayesian_network(table, score="mixed")
+
+
 def test_numbers_of_a_short_table_are_not_taken_for_states():
     """Of up to 20 rows all numbers differ, in each column."""
     table = MixedTable.read(people(12))

@@ -165,7 +165,7 @@ def _with_states(data, intake, given):
     values, states, problems = intake.values.copy(), {}, []
     for j, name in enumerate(names):
         family, column = given.get(name), columns[j]
-        two = j not in refused and len(np.unique(values[~np.isnan(values[:, j]), j])) == 2
+        two = j not in refused and _has_two(values[:, j])
         if j not in refused and (family in NUMBERS or (family is None and not two)):
             continue
         if two and column.problems:
@@ -183,6 +183,12 @@ def _with_states(data, intake, given):
     }
     categorical = np.array([j in refused for j in range(len(names))])
     return Intake(intake.names, values, left), states, categorical
+
+
+def _has_two(column) -> bool:
+    """Whether a column has two different values, both finite."""
+    own = np.unique(column[~np.isnan(column)])
+    return len(own) == 2 and bool(np.isfinite(own).all())
 
 
 def _no_states(name, problems, family):

@@ -12,6 +12,8 @@ from bayesstruct.data.table import Table
 
 __all__ = ["SecondMoments", "second_moments", "symmetric_matrix"]
 
+_FAR = 1e145  # magnitude whose square, times the largest number of rows, is a floating-point number
+
 
 class SecondMoments(NamedTuple):
     """A covariance matrix.
@@ -71,6 +73,11 @@ def second_moments(data: Any, n: int | None = None) -> SecondMoments:
             f"{column_list(columns)}: values are missing, and second moments need complete rows; drop these rows "
             "(data.dropna()) or columns"
         )
+    if far := [name for name, own in zip(table.names, table.values.T, strict=True) if _is_far(own)]:
+        raise TableError(
+            f"{column_list(far)}: squares of the values are beyond the range of floating-point numbers; give other units, such as "
+            f"data[{far[0]!r}] / data[{far[0]!r}].abs().max()"
+        )
     centred = table.values - table.values.mean(axis=0)
     return SecondMoments(centred.T @ centred / table.n, table.names, table.n)
 
@@ -92,6 +99,12 @@ def symmetric_matrix(data: Any) -> tuple[tuple[str, ...], np.ndarray] | None:
             "the matrix has its rows in another order than its columns: give both the same (S.loc[S.columns])"
         )
     return names, 0.5 * (values + values.T)
+
+
+def _is_far(column):
+    """Whether sums of products of a column may overflow, or vanish."""
+    largest = abs(column).max()
+    return largest > _FAR or largest < 1.0 / _FAR
 
 
 def _square(data):

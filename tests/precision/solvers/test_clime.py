@@ -194,6 +194,8 @@ def test_input_that_cannot_be_used():
     frame = pd.DataFrame(rows[:, :4], columns=list("abcd"))
     with pytest.raises(TableError, match="column 'b': values are missing"):
         clime(frame.assign(b=frame.b.where(frame.b > -1)))
+    with pytest.raises(TableError, match=r"'b': squares .* beyond .*data\['b'\] / "):
+        clime(frame.assign(b=frame.b * 1e200))
     with pytest.raises(TableError, match="another order"):
         clime(pd.DataFrame(np.eye(4), index=list("bacd"), columns=list("abcd")), 0.1)
 

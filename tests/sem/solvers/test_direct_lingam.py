@@ -284,6 +284,19 @@ def test_tables_that_cannot_be_used_are_refused():
         solve(total.rename(columns={"total": "sum"}))
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_units_whose_squares_are_no_numbers_do_not_matter(unit):
+    data = table(60, 3).data
+    found, far = solve(data), solve(data.assign(x1=data.x1 * unit))
+    assert far.order == found.order
+    back = far.coefficients.copy()
+    back.loc["x1"] /= unit
+    back["x1"] *= unit
+    np.testing.assert_allclose(back, found.coefficients, rtol=1e-9)
+    assert np.count_nonzero(found.coefficients) > 1
+    np.testing.assert_array_equal(far.normal_noise, found.normal_noise)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("measure", ["kernel", "entropy"])
 def test_direction_of_normal_pairs_is_a_coin_toss_and_that_is_said(measure):
