@@ -2,6 +2,10 @@
 
     uv run python benchmarks/mixed_networks.py                    # n = 1,000, three tables
     uv run python benchmarks/mixed_networks.py --rows 300 --tables 1
+    uv run python benchmarks/mixed_networks.py --rows 500 --half --missing 0.05
+
+With ``--half`` every second column is taken, 5 of numbers and 5 of states; with ``--missing`` this share of the values is
+removed, wherever they are, and the peer has the complete rows that are left.
 
 Random graphs with 3 expected neighbours and at most 3 parents; columns 0-9 are numbers with normal noise, 10-13 have two states (logistic), 14-16
 three states without an order (multinomial) and 17-19 four ordered ones (cumulative logistic). Effects are 0.4 to 1 noise scales for
@@ -49,21 +53,29 @@ def simulate(n, seed):
     layout = MixedLayout(FAMILIES, STATES)
     vector = np.zeros(layout.size)
     for i in range(d):
-        strong = (0.4, 1.0) if i < 10 else (0.8, 2.0)
+        strong = (0.8, 2.0) if STATES[i] else (0.4, 1.0)
         places = layout.coefficients[i][:, 1:][:, graph[layout.owner, i]]
         vector[places] = rng.uniform(*strong, places.shape) * rng.choice([-1, 1], places.shape)
-        if i < 10:
+        if not STATES[i]:
             vector[layout.extras[i]] = 1.0
-        elif i >= 17:
+        elif FAMILIES[i] == "ordinal":
             vector[layout.extras[i]] = [-1.1, 0.0, 1.1]
     x = draw_rows(layout, rng.random((n, d)), vector, graph, np.full(d, np.nan))
-    table = pd.DataFrame({f"x{i}": x[:, i] for i in range(10)})
-    for i in range(10, d):
+    table = pd.DataFrame({f"x{i}": x[:, i] for i in range(d) if not STATES[i]})
+    for i in np.flatnonzero(STATES).tolist():
         labels = np.array([*"abcd"])
         table[f"s{i}"] = pd.Categorical(
-            labels[x[:, i].astype(int)], labels[: STATES[i]].tolist(), ordered=i >= 17
+            labels[x[:, i].astype(int)],
+            labels[: STATES[i]].tolist(),
+            ordered=FAMILIES[i] == "ordinal",
         )
     return table, graph, x
+
+
+def with_gaps(table, share, seed):
+    """Table without a share of its values, and which rows are complete."""
+    gaps = np.random.default_rng(1000 + seed).random(table.shape) < share
+    return table.mask(gaps) if share else table, ~gaps.any(axis=1)
 
 
 def sample(table, draws=WARM_UP + DRAWS):
@@ -177,11 +189,16 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--tables", type=int, default=3)
+    parser.add_argument("--half", action="store_true")
+    parser.add_argument("--missing", type=float, default=0.0)
     options = parser.parse_args()
+    if options.half:
+        FAMILIES[:], STATES[:] = FAMILIES[::2], STATES[::2]
     warnings.simplefilter("ignore")
-    sample(simulate(60, 0)[0], draws=2)  # compiles
+    sample(with_gaps(simulate(60, 0)[0], options.missing, 0)[0], draws=2)  # compiles
     for seed in range(options.tables):
         table, truth, x = simulate(options.rows, seed)
+        table, complete = with_gaps(table, options.missing, seed)
         begin = time.process_time()
         graphs, accepted, left_out = sample(table)
         seconds = time.process_time() - begin
@@ -190,11 +207,13 @@ def main():
         moving = (mean > 0.02) & (mean < 0.98) & np.triu(np.ones_like(mean, bool), 1)
         worst = max((float(az.rhat(edges[..., i, j])) for i, j in np.argwhere(moving)), default=1)
         rest = f"R-hat {worst:.3f}  accepted {accepted:.2f}  left out {left_out:.3f}"
+        if options.missing:
+            rest += f"  complete rows {complete.sum()}"
         report("posterior, score='mixed'", graphs.mean(axis=(0, 1)), truth, seconds, rest)
         begin = time.process_time()
         report(
             "conditional Gaussian BIC",
-            hill_climb(x).astype(float),
+            hill_climb(x[complete]).astype(float),
             truth,
             time.process_time() - begin,
         )

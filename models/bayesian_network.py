@@ -228,7 +228,8 @@ def bayesian_network(
     :class:`bayesstruct.steps.MixedNetworkMCMC`).
 
     Under ``"mixed"`` a parent of numbers enters as its standardised value, ordered categories as equally spaced numbers with mean 0 and
-    mean square 1, other states as one indicator for each but the first. Graphs are proposed by approximate (Laplace) evidences and accepted
+    mean square 1, other states as one centred indicator for each of the K states but the first: 1 - 1/K where the parent has that state, -1/K
+    elsewhere, so that intercepts are averages over states. Graphs are proposed by approximate (Laplace) evidences and accepted
     together with their parameters, so that the posterior is exact (:class:`bayesstruct.steps.MixedNetworkMCMC`). Noise variances have the inverse gamma
     prior of ``"bge"``, with the number of features of the parents in place of that of the parents, so that a table of normal numbers alone has the
     posterior of ``"bge"``; probabilities of ordered states without parents are uniform, and other intercepts normal with deviation 2.5.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from bayesstruct.data.arguments import choice
-from bayesstruct.data.errors import column_list, warn
+from bayesstruct.data.errors import column_list, count, warn
 from bayesstruct.models.linear_sem import linear_sem
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def lingam(
     TableWarning
         If the noise of two columns or more seems normal: the direction of an edge between such columns is not
         identified. The posterior has both; under Laplace or t noise it may be certain of a wrong one, and under a mixture with
-        ``normal_probability=0`` it is too sure of one.
+        ``normal_probability=0`` it is too sure of one. If there are not more complete rows than
+        columns, which cannot show the shape of the noise.
 
     Notes
     -----
@@ -140,6 +141,12 @@ def _warn_about_normal(model, noise):
     x = np.asarray(model.rvs_to_values[model["x"]].data)
     if "x_missing" in model:
         x = x[(np.asarray(model["cell_missing"].data) == 0).all(axis=1)]
+    if len(x) <= len(dag.names):
+        warn(
+            f"{count(len(x), 'complete row')} of {count(len(dag.names), 'column')} cannot show the shape of the noise, which tells "
+            "directions: take them for chance or prior, add rows until there are more than columns, or leave out columns"
+        )
+        return
     normal = normal_columns(dag.names, x, dag.prior)
     if len(normal) > 1:
         found = "the posterior has both"

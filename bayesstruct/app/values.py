@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesstruct.app.folder import InputError
-from bayesstruct.models.options import OPTIONS, Option
+from bayesstruct.models.options import OPTIONS, PYTHON_ONLY, Option
 
 __all__ = [
     "FORMATS",
@@ -62,6 +62,8 @@ def owners(name: str) -> list[str]:
 def unknown(name: str, model: str | None, common: Iterable[str]) -> str:
     """Return a message for an option that a model does not have; it names what the model has."""
     flag = f"--{name.replace('_', '-')}"
+    if (reason := PYTHON_ONLY.get((model or "", name))) is not None:
+        return f"{flag} of {model} is for Python only, since {reason}: bs.models.{model}(table, {name}=...)"
     own = KNOWN if model is None else {option.name for option in OPTIONS[model]}
     known = [f"--{other.replace('_', '-')}" for other in (*own, *common)]
     near = difflib.get_close_matches(flag, known, n=1, cutoff=0.75)

@@ -1,13 +1,23 @@
 """Tables of features and a target that is to be predicted."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesstruct.data.arguments import choice
+from bayesstruct.data.checks import shape_problems
 from bayesstruct.data.coding import StateCoding, row_labels
-from bayesstruct.data.errors import TableError, column_list, count, listing, warn
+from bayesstruct.data.errors import (
+    TableError,
+    column_list,
+    count,
+    listing,
+    raise_problems,
+    warn,
+)
+from bayesstruct.data.intake import Intake
 from bayesstruct.data.names import label_text, nearest
 from bayesstruct.data.recoding import without_codes
 from bayesstruct.data.states import StateTable, read_states, refuse_coded_states
@@ -122,7 +132,13 @@ class ClassifierTable:
 
 def _check_target(data, target):
     """Return the name of the target, which must have two classes or more."""
-    names, columns, _ = read_states(data)
+    names, columns, rows = read_states(data)
+    raise_problems(shape_problems(Intake(names, np.empty((rows, len(names))))))
+    if target is None or not isinstance(target, Hashable):
+        raise TypeError(
+            f"`target` is the name of the column of the class, not {'None' if target is None else type(target).__name__}: put the classes into the table as a column, and "
+            f"give its name; there are {listing(names)}"
+        )
     name = label_text(target)
     if name not in names and isinstance(target, int | np.integer) and f"x{target}" in names:
         name = f"x{target}"  # of an array, whose columns have no names

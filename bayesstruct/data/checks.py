@@ -5,6 +5,7 @@ the columns and the remedy. All columns are checked, so that one message reports
 """
 
 import hashlib
+import itertools
 import math
 
 from collections import Counter
@@ -27,6 +28,7 @@ __all__ = [
     "levels_problems",
     "max_columns",
     "mixed_remarks",
+    "new_value_kinds",
     "remarks",
     "shape_problems",
     "value_kinds",
@@ -63,6 +65,16 @@ _REFUSALS = {
     "object": "Python objects that are not numbers (for example {example!r:.60}): leave them out "
     "or convert them",
 }
+_NEW_REFUSALS = {
+    "text": "text (for example {example!r}), and the model has numbers there: convert text that is numeric with "
+    "pandas.to_numeric, and leave other values empty (missing)",
+    "category": "categories (for example {example!r}), and the model has numbers there: give numbers, or leave the values empty "
+    "(missing)",
+    "date": "dates or times (for example {example}), and the model has numbers there: convert them as in its table, such as to "
+    "days since the first date",
+    "object": "Python objects that are not numbers (for example {example!r:.60}), and the model has numbers there: convert them, or "
+    "leave the values empty (missing)",
+}
 
 
 def max_columns() -> int:
@@ -95,19 +107,24 @@ def shape_problems(intake: Intake) -> list[str]:
 
 
 def _ambiguous_pairs(names: list[str]) -> list[str]:
-    """Two pairs have the same label only if the name of a column contains the separator."""
-    suspects = [name for name in names if SEPARATOR.strip() in name]
-    if not suspects:
-        return []
-    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
-    label, most = Counter(map(SEPARATOR.join, pairs)).most_common(1)[0]
-    if most == 1:
-        return []
-    one, other, *_ = (pair for pair in pairs if SEPARATOR.join(pair) == label)
-    return [
-        f"the pairs of {column_list(one)} and of {column_list(other)} have the same label {label!r}: "
-        f"rename {column_list(suspects)} so that no name contains {SEPARATOR.strip()!r}"
-    ]
+    """Two pairs, or arcs, have the same label only if the name of a column contains what stands between names."""
+    problems = []
+    for between in (SEPARATOR, ARROW):
+        suspects = [name for name in names if between.strip() in name]
+        if not suspects:
+            continue
+        pairs = list(itertools.permutations(names, 2))
+        if between == SEPARATOR:
+            pairs = list(itertools.combinations(names, 2))
+        label, most = Counter(map(between.join, pairs)).most_common(1)[0]
+        if most == 1:
+            continue
+        one, other, *_ = (pair for pair in pairs if between.join(pair) == label)
+        problems.append(
+            f"the pairs of {column_list(one)} and of {column_list(other)} have the same label {label!r}: "
+            f"rename {column_list(suspects)} so that no name contains {between.strip()!r}"
+        )
+    return problems
 
 
 def value_problems(intake: Intake, discrete: str = DISCRETE) -> list[str]:
@@ -121,10 +138,19 @@ def value_problems(intake: Intake, discrete: str = DISCRETE) -> list[str]:
 
 def value_kinds(intake: Intake, discrete: str = DISCRETE) -> list[str]:
     """List the columns with values that are not finite numbers."""
+    return _not_numbers(intake, _REFUSALS, discrete=discrete)
+
+
+def new_value_kinds(intake: Intake) -> list[str]:
+    """List the columns of other rows with values that are not finite numbers; the columns of a model cannot be left out."""
+    return _not_numbers(intake, _REFUSALS | _NEW_REFUSALS)
+
+
+def _not_numbers(intake, refusals, **words):
     problems = []
     for kind, columns in intake.refused.items():
         verb = "holds" if len(columns) == 1 else "hold"
-        what = _REFUSALS[kind].format(example=columns[0][1], discrete=discrete)
+        what = refusals[kind].format(example=columns[0][1], **words)
         problems.append(f"{column_list([intake.names[j] for j, _ in columns])} {verb} {what}")
     return problems + _infinite(*_numeric(intake))
 
@@ -167,13 +193,11 @@ def remarks(
     *,
     normal: bool = True,
     tails: bool = True,
+    prior: bool = True,
 ) -> list[str]:
-    """List properties of a valid table that may not be intended; see `column_remarks`."""
-    return [
-        *_missing(names, values),
-        *column_remarks(names, values, discrete, normal=normal, tails=tails),
-        *_collinear(names, values),
-    ]
+    """List properties of a valid table that may not be intended; see `column_remarks`, `prior` as for `Table.continuous`."""
+    found = column_remarks(names, values, discrete, normal=normal, tails=tails)
+    return [*_missing(names, values), *found, *_collinear(names, values)] if prior else found
 
 
 def mixed_remarks(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.checks import max_columns, value_kinds
+from bayesstruct.data.checks import max_columns, new_value_kinds
 from bayesstruct.data.errors import TableError, column_list, listing, raise_problems, warn
 from bayesstruct.data.intake import read_columns
 from bayesstruct.data.matrices import matrix_problems
@@ -75,7 +75,7 @@ class NumberCoding:
         """
         intake = read_columns(data, max_columns())
         place = column_places(self.names, intake.names, data, optional)
-        raise_problems(value_kinds(intake))
+        raise_problems(new_value_kinds(intake))
         values = np.full((len(intake.values), len(self.names)), np.nan)
         known = place >= 0
         values[:, known] = intake.values[:, place[known]]

@@ -51,7 +51,8 @@ def given_rows_or_covariance(data: Any, cov: Any, n: Any) -> bool:
         If both or neither were given, or `n` without `cov`.
     """
     if (data is None) == (cov is None):
-        raise TypeError("give a table of rows, or `cov` and `n` where there are no rows, not both")
+        both = "" if data is None else ", not both"
+        raise TypeError(f"give a table of rows, or `cov` and `n` where there are no rows{both}")
     if cov is None and n is not None:
         raise TypeError("`n`, the number of rows, goes with `cov`; a table of rows has its own")
     return cov is None

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import numbers
+import os
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
@@ -83,7 +84,15 @@ def read_columns(data: Any, max_columns: int) -> Intake:
     if isinstance(data, np.ma.MaskedArray):
         data = np.ma.filled(data.astype(float), np.nan)
     if isinstance(data, np.ndarray):
+        if data.dtype.names:
+            raise TableError("The array has fields with names: pass pandas.DataFrame(array).")
         return _read_array(data, None, max_columns)
+    if isinstance(data, Mapping):
+        raise TableError("A dict of columns is not a table: pass pandas.DataFrame(data).")
+    if isinstance(data, str | os.PathLike):
+        raise TableError(
+            f"A table is expected, not the name of a file ({str(data)!r:.60}): read it first, for example with pandas.read_csv."
+        )
     raise TableError(f"A table is expected ({_ACCEPTED}), not {type(data).__name__}.")
 
 

@@ -421,7 +421,8 @@ def _with_levels(few) -> str:
 
 def counter_remarks(names: Sequence[str], values: np.ndarray) -> list[str]:
     """List columns that count or identify the rows."""
-    steps = np.diff(values, axis=0)
+    with np.errstate(over="ignore"):  # differences of numbers near the largest one
+        steps = np.diff(values, axis=0)
     counts = (steps == 1).all(axis=0) & np.isin(values[0], (0, 1)) & (len(values) > 2)
     counts |= _identifies(names, values)
     if not counts.any():

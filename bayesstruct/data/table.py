@@ -115,6 +115,7 @@ class Table(NamedColumns):
         discrete: str = DISCRETE,
         normal: bool = True,
         counted: bool = False,
+        prior: bool = True,
     ) -> "Table":
         """Check a table of continuous variables.
 
@@ -139,6 +140,9 @@ class Table(NamedColumns):
             Whether the model has normal columns, so that marked skewness is remarked upon.
         counted : bool, default False
             Whether rows stand there as often as they were counted, so that copies are not remarked upon.
+        prior : bool, default True
+            Whether there is a prior, which decides where values are missing or columns are linear combinations of others: both are
+            remarked upon. An estimate without one has to say itself what becomes of them.
 
         Returns
         -------
@@ -174,7 +178,7 @@ class Table(NamedColumns):
         raise_problems(matrix_problems(data, intake.names, intake.values))
         problems = value_problems(intake, discrete)
         raise_problems([*problems, *duplicates(intake.names, intake.values)])
-        kind = {"normal": normal, "tails": not robust}
+        kind = {"normal": normal, "tails": not robust, "prior": prior}
         found = remarks(intake.names, intake.values, discrete, **kind)
         copies = [] if counted else copied_rows(intake.values)
         for remark in [*transposed_remarks(data), *crosstab_remarks(data), *found, *copies]:

@@ -26,7 +26,8 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.gaussian_graphical` with ``prior="spike_slab"``, ``"g_wishart"`` or ``"laplace"`` (with a known rate) and rows that are not t
         distributed, or ``"pseudo_likelihood"`` without missing values; of :func:`bayesstruct.models.ising` and ``pairwise_mrf`` with normal slabs, one weight for each pair and
-        at most 45 columns; or of :func:`bayesstruct.models.bayesian_network`, whose pairs are joined by an arc either way.
+        at most 45 columns; or of :func:`bayesstruct.models.bayesian_network`, or ``linear_sem`` with normal noise, free variances and normal
+        weights (its defaults), whose pairs are joined by an arc either way.
     threshold : float, above 1
         Bayes factor from which a pair is included; excluded at its reciprocal.
 
@@ -45,7 +46,7 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
             Least absolute dependence in the table, as ``attrs["measure"]`` names it, whose Bayes factor is `threshold`. NaN where
             no dependence has it, and for networks of states or of columns of several kinds.
 
-        ``attrs["rows"]`` is the number of rows.
+        ``attrs["rows"]`` is the number of rows of the table.
 
     Raises
     ------
@@ -88,7 +89,8 @@ def evidence_limits(idata: "xr.DataTree", *, threshold: float = STRONG) -> "pd.D
     *Bayesian networks*: the score of a column with one parent over that without, of two columns that are independent
     in the table, and exact for these two. Under BGe, a Wishart distribution, it is as above with b the equivalent sample size plus 2
     and :math:`d_i = 1 + (n - 1) / t`, t the scale of the prior; under a BIC :math:`n^{-k / 2}` for k parameters; under BDeu and BDe that of
-    expected counts. With ``score="mixed"`` it is :math:`|I + S J|^{-1/2}` for prior covariance S and information J of the coefficients at zero, times what the prior
+    expected counts. Under ``linear_sem`` it is that of a regression with its scale of the weights. Rows count in which both columns were observed and
+    the child was not set from outside. With ``score="mixed"`` it is :math:`|I + S J|^{-1/2}` for prior covariance S and information J of the coefficients at zero, times what the prior
     of the noise says about the number of features: exact for two columns of normal numbers, otherwise of normal approximation.
     Other parents are left out: of states they make it smaller.
 

@@ -77,6 +77,11 @@ def predict(
     ValueError
         If the result is of another model, or an option does not apply.
 
+    Warns
+    -----
+    TableWarning
+        If a number is far outside of the table of the model, in `table` or in `setting`.
+
     Notes
     -----
     Draws count equally: the filled values of a row tell about its empty ones, and not about the parameters. That is exact for

@@ -36,7 +36,7 @@ from bayesstruct.sem.priors.parameters import (
     NoiseDegrees,
     NoiseScales,
 )
-from bayesstruct.sem.priors.records import SemNoise
+from bayesstruct.sem.priors.records import SemNoise, SemPriors
 from bayesstruct.sem.priors.rows import LinearSem
 from bayesstruct.sem.solvers.normality import light_tailed
 
@@ -94,6 +94,7 @@ def sem_parameters(known: SemTable, dag: "TensorVariable", settings: SemSettings
         model.add_coord("component", np.arange(len(BASE)))
         model.add_coord("noise_component", np.arange(law.size))
     SemNoise.of(law).record()
+    SemPriors.of(settings).record()
     scales = _noise_scales(known, dag, settings)
     _weights(dag, scales, settings)
     centred = settings.noise != MIXTURE

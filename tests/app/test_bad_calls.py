@@ -62,6 +62,7 @@ BAD = {
     "effects of edges": ("numbers", "--model gaussian_graphical --effects", ["gaussian_graphical has no --effects", "--model bayesian_network"]),
     "effects without rows": ("correlations", "--model bayesian_network --cov --n 40 --effects", ["--effects needs the rows"]),
     "effects, another option": ("numbers", "--effects --rate 2", ["no model for a table of numbers runs with --rate"]),
+    "option for Python": ("words", "--model bayesian_network --score mixed --kinds a=logistic", ["--kinds of bayesian_network is for Python only", "kinds=..."]),
     "near option": ("words", "--model ising --likelyhood exact", ["ising has no --likelyhood", "did you mean --likelihood?"]),
     "near common option": ("words", "--model ising --overwritten", ["did you mean --overwrite?"]),
     "unknown option": ("numbers", "--colour red", ["no model has --colour", "bayesstruct learn --help"]),

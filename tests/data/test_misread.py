@@ -301,7 +301,7 @@ REFUSED = {
     "sets": (StateTable.read, [{1, 2}, {2, 3}], ["sets", "order"]),
     "columns in a list": (Table.continuous, [NORMAL[:, 0], NORMAL[:, 1]], ["column_stack"]),
     "Series in a list": (Table.continuous, [_normal()["a"], _normal()["b"]], ["Series", "concat"]),
-    "dict of columns": (Table.continuous, {"a": [1, 2], "b": [2, 1]}, ["not dict"]),
+    "dict of columns": (Table.continuous, {"a": [1, 2], "b": [2, 1]}, ["pandas.DataFrame(data)"]),
     # numbers that are no numbers
     "decimal commas": (Table.continuous, _normal(b=["1,5", "2,5"] * 50), ["'b'", "to_numeric"]),
     "years as dates": (Table.continuous, _normal(b=pd.Timestamp("2020-01-01")), ["dates"]),

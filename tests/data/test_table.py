@@ -62,7 +62,12 @@ PROBLEMS = {
     "ragged": ([[1, 2], [3]], ["different lengths"]),
     "one dimension": (np.arange(3.0), ["(3,)", "two dimensions"]),
     "series": (_with()["a"], ["Series", "at least 2"]),
-    "path": ("cells.csv", ["DataFrame", "not str"]),
+    "path": ("cells.csv", ["'cells.csv'", "pandas.read_csv"]),
+    "fields": (np.zeros(3, [("a", float), ("b", float)]), ["pandas.DataFrame(array)"]),
+    "arcs with one label": (
+        pd.DataFrame(np.eye(5, 4), columns=["a", "b -> c", "a -> b", "c"]),
+        ["'a' and 'b -> c'", "'a -> b' and 'c'", "the same label", "no name contains '->'"],
+    ),
     "dataset": (xr.Dataset({"a": 1}), ["Dataset", "DataArrays"]),
     "polars text": (pl.DataFrame({"a": [1, 2], "b": ["u", "v"]}), ["'b'", "'u'"]),
     "polars date": (pl.DataFrame({"a": [1, 2], "b": [datetime.date(2020, 1, 1)] * 2}), ["'b'"]),

@@ -1,9 +1,11 @@
 """Three probabilities for each pair of columns."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tools.dags import dag_posterior, random_dags
+from tools.rows import prior_result
 
 import bayesstruct as bs
 
@@ -34,6 +36,21 @@ def test_errors_are_those_of_shares(graphs):
         )
     assert (table["ess"] > 150).all()
     assert (table["r_hat"] < 1.1).all()
+
+
+@pytest.mark.usefixtures("python_mode")
+def test_what_the_model_gives_has_no_error():
+    """a -> b is required, c -> a and b -> c and back are forbidden; a -> c is free."""
+    rng = np.random.default_rng(1)
+    model = bs.models.bayesian_network(
+        pd.DataFrame(rng.normal(size=(9, 3)), columns=list("abc")),
+        required=[("a", "b")],
+        forbidden=[("c", "a"), ("b", "c"), ("c", "b")],
+    )
+    table = bs.direction_table(prior_result(model, 40)).set_index(["source", "target"])
+    errors = table[["mcse_forward", "mcse_backward", "mcse_none"]]
+    assert (errors.loc[[("a", "b"), ("b", "c")]] == 0).all(axis=None)
+    np.testing.assert_array_equal(errors.loc[("a", "c")] > 0, [True, False, True])
 
 
 def test_what_was_never_seen_has_an_error_too():

@@ -39,7 +39,6 @@ def test_normal_columns_are_said_when_the_model_is_built():
     ):
         bs.models.lingam(table("gaussian"), noise="laplace")
     bs.models.lingam(table("laplace"), noise="laplace")  # without a warning
-    bs.models.lingam(table("gaussian")[:4])  # too few rows to tell
 
 
 def test_normal_columns_are_said_from_complete_rows_where_values_are_missing():
@@ -47,6 +46,13 @@ def test_normal_columns_are_said_from_complete_rows_where_values_are_missing():
     gaps.iloc[:3, 1] = np.nan
     with pytest.warns(bs.data.TableWarning, match=r"columns 'a', 'b', 'c' and 'd' cannot be told"):
         bs.models.lingam(gaps, noise="laplace")
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_too_few_rows_for_the_shape_of_noise_are_said(rows):
+    few = table("laplace")[:rows][["a", "b", "c"]]
+    with pytest.warns(bs.TableWarning, match=f"{rows} complete rows of 3 columns cannot show"):
+        bs.models.lingam(few)
 
 
 def test_columns_with_light_tails_are_said_when_the_model_is_built():

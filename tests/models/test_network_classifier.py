@@ -216,6 +216,15 @@ def test_options_that_do_not_apply_are_refused(options, words):
 def test_tables_that_are_not_of_a_classifier_are_refused():
     with pytest.raises(bs.TableError, match="unknown target 'clas'; did you mean 'class'"):
         bs.models.network_classifier(frame(), "clas")
+    for wrong, words in (
+        (None, "not None"),
+        (["class"], "not list"),
+        (frame()["class"], "not Series"),
+    ):
+        with pytest.raises(TypeError, match=f"{words}: put the classes into the table as a column"):
+            bs.models.network_classifier(frame(), wrong)
+    with pytest.raises(bs.TableError, match="The table is empty, it has 0 rows"):
+        bs.models.network_classifier(frame()[:0], "class")
     with pytest.raises(bs.TableError, match=r"1 feature beside the target.*structure='naive'"):
         bs.models.network_classifier(frame()[["a", "class"]], "class")
     other = bs.solvers.network_classifier(frame().rename(columns={"a": "e"}), "class")

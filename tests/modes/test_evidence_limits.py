@@ -181,12 +181,73 @@ def test_fixed_edges_have_no_limit(prior):
 
 
 @pytest.mark.usefixtures("python_mode")
+@pytest.mark.parametrize("options", [{}, {"scale": 0.4, "equivalent_sample_size": 3.0}])
+def test_two_columns_of_structural_equations_with_normal_noise_are_exact(options):
+    table = without_dependence(50, 2)
+
+    def log_odds(own):
+        present = bs.exact.linear_sem(own, noise="gaussian", **options).arc_probabilities
+        present = present.to_numpy().sum()
+        return np.log(present / (1 - present)) - np.log(2)
+
+    limits = bs.evidence_limits(prior_draws(bs.models.linear_sem(table, **options), 3))
+    assert np.log(limits["smallest"]).item() == pytest.approx(log_odds(table), abs=1e-6)
+    r = limits["included_from"].item()
+    z = ((table - table.mean()) / table.std()).to_numpy()
+    strong = pd.DataFrame({"a": z[:, 0], "b": r * z[:, 0] + np.sqrt(1 - r**2) * z[:, 1]})
+    assert log_odds(strong) == pytest.approx(np.log(10), abs=1e-5)
+    if not options:
+        network = bs.evidence_limits(prior_draws(bs.models.bayesian_network(table), 3))
+        pd.testing.assert_frame_equal(network, limits)
+
+
+@pytest.mark.usefixtures("python_mode")
+@pytest.mark.parametrize("model", ["bayesian_network", "linear_sem"])
+def test_rows_with_a_gap_or_a_child_that_was_set_tell_nothing_of_a_pair(model):
+    table = without_dependence(40, 3)
+    whole = bs.evidence_limits(prior_draws(getattr(bs.models, model)(table), 3))
+    gaps = table.copy()
+    gaps.loc[:19, "c"] = np.nan
+    found = bs.evidence_limits(prior_draws(getattr(bs.models, model)(gaps), 3))
+    half = bs.evidence_limits(prior_draws(getattr(bs.models, model)(table[20:]), 3))
+    assert found.attrs["rows"] == 40
+    np.testing.assert_allclose(found["smallest"][0], whole["smallest"][0])
+    np.testing.assert_allclose(found["smallest"][1:], half["smallest"][1:])
+    # c was set in half of the rows: 20 rows tell of a -> c, and 40 of c -> a, which is as probable a priori
+    was_set = pd.DataFrame({"c": np.arange(40) < 20})
+    found = bs.evidence_limits(
+        prior_draws(getattr(bs.models, model)(table, interventions=was_set), 3)
+    )
+    mean = 0.5 * (whole["smallest"] + half["smallest"])
+    np.testing.assert_allclose(found["smallest"][1:], mean[1:], rtol=1e-10)
+
+
+@pytest.mark.usefixtures("python_mode")
+def test_states_count_rows_in_which_both_were_observed():
+    table = pd.DataFrame(np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (10, 1)), columns=list("ab"))
+    table = table.assign(c=np.repeat([0, 1], 20)).astype(object)
+    gaps = table.copy()
+    gaps.loc[:19, "b"] = None
+    rows = {
+        name: bs.evidence_limits(prior_draws(bs.models.bayesian_network(own, score="bdeu"), 3))
+        for name, own in {
+            "gaps": gaps,
+            "whole": table,
+            "half": table.drop(columns="c")[20:],
+        }.items()
+    }
+    smallest = {name: own["smallest"].to_numpy() for name, own in rows.items()}
+    np.testing.assert_allclose(smallest["gaps"][0], smallest["half"][0])
+    np.testing.assert_allclose(smallest["gaps"][1], smallest["whole"][1])
+
+
+@pytest.mark.usefixtures("python_mode")
 def test_linear_structural_equations_are_refused_with_the_model_that_has_limits():
     x = np.random.default_rng(1).laplace(size=(30, 2))
     with bs.models.linear_sem(x, noise="laplace"):
         idata = pm.sample_prior_predictive(2, random_seed=1)
     idata["posterior"] = idata["prior"]
-    with pytest.raises(ValueError, match=r"bayesian_network\(table\) is the same model"):
+    with pytest.raises(ValueError, match=r"of other noise.*linear_sem\(table\)"):
         bs.evidence_limits(idata)
 
 

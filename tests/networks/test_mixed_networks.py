@@ -44,6 +44,9 @@ def test_families_follow_from_the_columns():
     assert MixedTable.read(people(), kinds={"age": "student"}).families[0] == "student"
     flags = people().assign(flag=np.arange(40) % 2 == 0, two=np.arange(40) // 7 % 2 + 0.5)
     assert MixedTable.read(flags).families[-2:] == ("logistic", "logistic")
+    probit = MixedTable.read(flags, kinds={"two": "probit"})
+    assert probit.families[-1] == "probit"
+    assert probit.levels[-1] == (0.5, 1.5)
 
 
 @pytest.mark.parametrize(
@@ -53,12 +56,22 @@ def test_families_follow_from_the_columns():
         ({"school": "probit"}, "has 3 states"),
         ({"colour": "ordinal"}, "without an order"),
         ({"size": "normal"}, "size"),
-        ({"age": "multinomial"}, "not whole"),
+        (
+            {"age": "multinomial"},
+            r"'age' holds numbers that are not whole .*'multinomial' is for states: leave 'age' out of `kinds`",
+        ),
+        ({"income": "logistic"}, "'income' .*'logistic' is for states.*pandas.cut"),
     ],
 )
 def test_families_that_do_not_fit_are_refused(kinds, words):
     with pytest.raises(TableError, match=words):
         bayesian_network(people(), score="mixed", kinds=kinds)
+
+
+def test_an_infinite_value_is_no_state():
+    table = people().assign(rate=[np.inf] + [1.0] * 39)
+    with pytest.raises(TableError, match="'rate' holds an infinite value"):
+        bayesian_network(table, score="mixed")
 
 
 def test_numbers_of_a_short_table_are_not_taken_for_states():

@@ -234,6 +234,9 @@ CASES = {
     ),
     "lingam": ("lingam", skewed(), {}, _arcs, False),
     "network_mixed": ("bayesian_network", with_states().dropna(), {"score": "mixed"}, _arcs, True),
+    "network_mixed_missing": (
+        "bayesian_network", with_states(), {"score": "mixed"}, _arcs, False,
+    ),
     "classifier": (
         "network_classifier", codes(states=3), {"target": "c", "equivalent_sample_size": 1.0}, _arcs, True,
     ),

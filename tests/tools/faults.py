@@ -84,14 +84,14 @@ FAULTS = [
     ),
     Fault(
         "tree matrix: children have the degrees of freedom of the root",
-        "bayesstruct/trees/kernels.py",
+        "bayesstruct/trees/kernels/gaussian.py",
         "0.5 * (degrees_of_freedom + 1.0))",
         "0.5 * degrees_of_freedom)",
         "trees/test_models.py",
     ),
     Fault(
         "tree weights: edges have the degrees of freedom of columns",
-        "bayesstruct/trees/kernels.py",
+        "bayesstruct/trees/kernels/gaussian.py",
         "- 0.5 * (b + 1.0) * log_left",
         "- 0.5 * b * log_left",
         "trees/test_models.py",

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import whole_number
 from bayesstruct.graphs.plots.forest import name_rows, pair_labels, print_beside, printed
 from bayesstruct.graphs.plots.grid import text_size
 from bayesstruct.graphs.plots.style import axes, ink
@@ -42,14 +43,13 @@ def plot_directions(
     Raises
     ------
     TypeError, ValueError
-        If `idata` has no directed acyclic graphs of two or more columns, or `n` is not positive.
+        If `idata` has no directed acyclic graphs of two or more columns, or `n` is no positive whole number.
 
     Examples
     --------
     >>> ax = plot_directions(idata, n=15)  # doctest: +SKIP
     """
-    if n < 1:
-        raise ValueError(f"`n` must be at least 1, got {n}.")
+    n = whole_number("n", n, 1)
     table = direction_table(idata)
     required = (table["prior_forward"] == 1) | (table["prior_backward"] == 1)
     table = table.iloc[np.argsort(required, kind="stable")].head(n)

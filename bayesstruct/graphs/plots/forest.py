@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesstruct.data.arguments import whole_number
 from bayesstruct.graphs.plots.grid import fit_names, text_size
 from bayesstruct.graphs.plots.style import NEUTRAL, axes, short_labels, sign_colour
 from bayesstruct.graphs.posteriors.reading import read
@@ -51,15 +52,14 @@ def plot_edges(
 
     Raises
     ------
-    ValueError
-        When `n` is not positive, or arcs, those between discrete columns, have no coefficients.
+    TypeError, ValueError
+        When `n` is no positive whole number, or arcs, those between discrete columns, have no coefficients.
 
     Examples
     --------
     >>> ax = plot_edges(idata, n=15)  # doctest: +SKIP
     """
-    if n < 1:
-        raise ValueError(f"`n` must be at least 1, got {n}.")
+    n = whole_number("n", n, 1)
     ci_prob, posterior = interval_probability(ci_prob), read(idata)
     summarise, sign = (arc_table, " → ") if posterior.directed else (edge_table, " – ")
     table = summarise(posterior, ci_prob=ci_prob).head(n)

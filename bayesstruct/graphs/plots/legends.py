@@ -134,8 +134,8 @@ def legend_below(ax: "Axes", handles: list, title: str) -> None:
 
 
 def put_below(ax: "Axes", handles: list, title: str | None = None) -> None:
-    """Put a legend at the bottom of the axes; `draw_nodes` keeps the network above it."""
-    if not handles:
+    """Put a legend at the bottom of the axes, or its title alone; `draw_nodes` keeps the network above it."""
+    if not handles and title is None:
         return
     settle(ax)  # the axes have their size
     explain = partial(_explain, handles, title)
@@ -174,7 +174,7 @@ def put_above(ax: "Axes", handles: list, most: int = 3, **style) -> None:
 def _explain(handles: list, title: str | None, ax: "Axes", width: float) -> None:
     """Make a legend that is at most so many pixels wide and takes a small part of the height, or as small a one as can be."""
     lowest, best = np.inf, None
-    for shape in _shapes(len(handles)):
+    for shape in _shapes(max(len(handles), 1)):
         box = _legend(ax, handles, title, *shape).get_window_extent()
         if box.width <= width and box.height < lowest - 1:
             lowest, best = box.height, shape

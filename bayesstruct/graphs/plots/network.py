@@ -117,6 +117,8 @@ def plot_graph(
     >>> plot_graph(idata, ax=left, layout="spring", evidence=10)  # doctest: +SKIP
     >>> plot_graph(other, ax=right, layout=left, evidence=10)  # doctest: +SKIP
     """
+    import networkx as nx
+
     check_fraction("min_probability", min_probability)
     if max_weight is not None and not max_weight > 0:
         raise ValueError(f"`max_weight` must be above 0, got {max_weight}.")
@@ -133,6 +135,8 @@ def plot_graph(
         required = sum(bool(about.get("required")) for *_, about in graph.edges(data=True))
         handles += fixed_handles(ax, required, graph.graph.get("forbidden", 0))
         title = _title(graph, min_probability, evidence) if handles else None
+        if not graph.edges and not isinstance(idata_or_graph, nx.Graph):
+            title = _nothing(graph, min_probability, evidence)
         put_below(ax, handles + node_handles(ax, colours, predictability is not None), title)
     draw_nodes(ax, pos, look)
     return ax
@@ -143,6 +147,13 @@ def _title(graph: "nx.Graph", min_probability: float, threshold: float | None) -
     if threshold is not None:
         return "paler = less probable"
     return f"P({line}) ≥ {min_probability:g}, paler = less probable"
+
+
+def _nothing(graph: "nx.Graph", min_probability: float, threshold: float | None) -> str:
+    """Say that a result has no line to draw, so that the picture is not taken for an unfinished one."""
+    line = "arc" if graph.is_directed() else "edge"
+    included = "" if threshold is None else f" or BF ≥ {threshold:g}"
+    return f"no {line} has P ≥ {min_probability:g}{included}"
 
 
 def _shown(idata_or_graph, min_probability: float, threshold: float | None) -> "nx.Graph":

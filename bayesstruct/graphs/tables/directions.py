@@ -49,7 +49,7 @@ def direction_table(
             data tell nothing of the direction.
         mcse_forward, mcse_backward, mcse_none
             Monte Carlo standard errors of the three probabilities; those of shares that were never or always seen
-            are not zero, but of the size that so many draws cannot rule out.
+            are not zero, but of the size that so many draws cannot rule out, unless the model gives them.
         ess, r_hat
             The smallest effective sample size and the largest R-hat of the three indicators, without constant ones. In
             networks of more than 20,000 pairs NaN for those that are in less than 1 % of the draws.
@@ -91,8 +91,10 @@ def direction_table(
             "prior_backward": posterior.prior[back],
         }
     )
-    for state, share, own in zip(STATES, shares, ess, strict=True):
-        table[f"mcse_{state}"] = share_mcse(share, own, posterior.n_draws)
+    given = posterior.fixed[ahead], posterior.fixed[back]
+    certain = (*given, given[0] & given[1])
+    for state, share, own, known in zip(STATES, shares, ess, certain, strict=True):
+        table[f"mcse_{state}"] = np.where(known, 0.0, share_mcse(share, own, posterior.n_draws))
     table["ess"], table["r_hat"] = _least(ess), -_least(-rhat)
     table = table.iloc[np.lexsort((-forward, shares[2]))].reset_index(drop=True)
     limits = limit_note(known_limits(idata), "a connection")

@@ -1,11 +1,12 @@
 """Prior weights of parent sets from options that name columns."""
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesstruct.data.arguments import is_number
 from bayesstruct.data.errors import TableError, column_list, listing
 from bayesstruct.data.labels import aligned, warn_about_triangle
 from bayesstruct.data.names import label_text, nearest
@@ -177,6 +178,20 @@ def _arcs(names, pairs, label):
         raise ValueError(
             f"`{label}` is a list of pairs of columns (parent, child), not {pairs!r:.60}"
         )
+    if hasattr(pairs, "itertuples"):
+        raise TableError(
+            f"`{label}` is a list of pairs of columns (parent, child), not a DataFrame: pass "
+            "list(frame[[parent, child]].itertuples(index=False, name=None)), with the names of the two columns of the frame"
+        )
+    if isinstance(pairs, Mapping):
+        raise TableError(
+            f"`{label}` is a list of pairs of columns (parent, child), not a dict: pass list(arcs.items())"
+        )
+    pairs = list(pairs)
+    if len(pairs) == 2 and all(isinstance(end, str) and end in names for end in pairs):
+        raise TableError(
+            f"`{label}` is a list of pairs of columns (parent, child): for one arc pass {label}=[({pairs[0]!r}, {pairs[1]!r})]"
+        )
     return [_arc(names, pair, label) for pair in pairs]
 
 
@@ -217,8 +232,9 @@ def _tier_arcs(names, tiers):
         raise TableError(f"`tiers` has {column_list(twice)} in more than one tier; leave one")
     level = np.array([dict(pairs)[name] for name in names])
     if level.dtype.kind not in "iuf" or not np.isfinite(level).all():
+        name, value = next((n, v) for n, v in pairs if not is_number(v) or not np.isfinite(v))
         raise TableError(
-            "`tiers` as a dict has a finite number for each column, the earliest least"
+            f"`tiers` as a dict has a finite number for each column, the earliest least; that of {name!r} is {value!r:.40}"
         )
     return (level[:, None] <= level) & ~np.eye(len(names), dtype=bool)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesstruct.data.checks import max_columns, value_kinds
+from bayesstruct.data.checks import max_columns, new_value_kinds
 from bayesstruct.data.coding import column_places, other_codes, state_position
 from bayesstruct.data.errors import TableError, raise_problems, warn
 from bayesstruct.data.intake import Intake, read_columns
@@ -80,7 +80,7 @@ class MixedCoding:
         intake = read_columns(data, max_columns())
         place = column_places(self.names, intake.names, data, optional)
         number = [j for j, own in enumerate(self.levels) if not own and place[j] >= 0]
-        raise_problems(value_kinds(_only(intake, place[number].tolist())))
+        raise_problems(new_value_kinds(_only(intake, place[number].tolist())))
         values = np.full((len(intake.values), len(self.names)), np.nan)
         values[:, number] = intake.values[:, place[number]]
         self._read_states(data, intake, place, values)

@@ -165,13 +165,13 @@ def _with_states(data, intake, given):
     values, states, problems = intake.values.copy(), {}, []
     for j, name in enumerate(names):
         family, column = given.get(name), columns[j]
-        two = j not in refused and len(np.unique(values[~np.isnan(values[:, j]), j])) == 2
+        two = j not in refused and _has_two(values[:, j])
         if j not in refused and (family in NUMBERS or (family is None and not two)):
             continue
-        if two and column.problems and family is None:
+        if two and column.problems:
             column = _two_values(values[:, j])
         if column.problems:
-            problems += [f"column {name!r} {one.what}: {one.remedy}" for one in column.problems]
+            problems += _no_states(name, column.problems, None if j in refused else family)
             continue
         states[j] = column
         values[:, j] = np.where(column.codes < 0, np.nan, column.codes)
@@ -183,6 +183,23 @@ def _with_states(data, intake, given):
     }
     categorical = np.array([j in refused for j in range(len(names))])
     return Intake(intake.names, values, left), states, categorical
+
+
+def _has_two(column) -> bool:
+    """Whether a column has two different values, both finite."""
+    own = np.unique(column[~np.isnan(column)])
+    return len(own) == 2 and bool(np.isfinite(own).all())
+
+
+def _no_states(name, problems, family):
+    """Say why a column cannot hold states; with the family that takes numbers for states, if one was given."""
+    if family is None:
+        return [f"column {name!r} {one.what}: {one.remedy}" for one in problems]
+    return [
+        f"column {name!r} {one.what}, and the family {family!r} is for states: leave {name!r} out of `kinds`, so that it counts as "
+        "numbers, or cut it into classes (pandas.cut, pandas.qcut)"
+        for one in problems
+    ]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import warnings
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -202,6 +203,11 @@ def known_interventions(
     """
     was_set = _intervention_mask(interventions, table)
     _refuse_missing(table, was_set)
+    if was_set.all():
+        warn(
+            "`interventions` says that all values of all columns were set from outside, so that the table tells nothing of any arc: is "
+            "true where it should be false? (~interventions)"
+        )
     return was_set
 
 
@@ -290,6 +296,7 @@ def _intervention_mask(interventions, table):
     if interventions is None:
         return np.zeros((table.n, table.p), bool)
     interventions = as_frame(interventions)
+    _refuse_names_of_columns(interventions)
     if hasattr(interventions, "columns"):
         given = interventions
         if repeated := _repeated(map(label_text, given.columns)):
@@ -309,6 +316,23 @@ def _intervention_mask(interventions, table):
             f"{(table.n, table.p)}"
         )
     return mask
+
+
+def _refuse_names_of_columns(interventions):
+    """Refuse names in place of a mask, one for all rows or one for each, and a dict of columns."""
+    if isinstance(interventions, Mapping):
+        raise TypeError("`interventions` is a dict: pass pandas.DataFrame(interventions)")
+    if isinstance(interventions, str):
+        raise TypeError(
+            "`interventions` is true or false for each value of the table, not the name of a column: for a column that was set in "
+            f"all rows pass pandas.DataFrame({{{interventions!r}: True}}, index=data.index)"
+        )
+    values = None if hasattr(interventions, "columns") else np.asarray(interventions, object)
+    if values is not None and values.ndim == 1 and any(isinstance(v, str) for v in values):
+        raise TypeError(
+            "`interventions` is true or false for each value of the table, not the name of the column that was set in each row: pass "
+            "pandas.DataFrame({name: target == name for name in data.columns}), target being these names"
+        )
 
 
 def _repeated(names):

@@ -23,6 +23,7 @@ from bayesstruct.networks.reading.effects_by_graph import (
     GraphEffects,
     effects_by_graph,
 )
+from bayesstruct.networks.reading.extrapolation import warn_of_extrapolation
 from bayesstruct.networks.reading.mixed import is_mixed, mixed_coding, mixed_effects
 
 if TYPE_CHECKING:
@@ -122,6 +123,11 @@ def do(
         If `idata` is not a result of these models, such as that of a classifier, whose arcs are no effects; or a column or
         state does not exist.
 
+    Warns
+    -----
+    TableWarning
+        If a number is set far outside of the observed range of its column, by more than half of its width.
+
     Notes
     -----
     Effects are causal only if no unobserved variable acts on two of the columns. Those of a Gaussian network
@@ -154,10 +160,14 @@ def do(
     setting = checked_setting(setting, names)
     rng = generator(random_seed)
     if is_mixed(idata):
-        effects = _mixed
+        effects, coding = _mixed, mixed_coding(posterior)
+    elif is_gaussian(posterior):
+        effects, coding = _gaussian, ColumnUnits.read(posterior.constants).coding(names)
     else:
-        effects = _gaussian if is_gaussian(posterior) else _discrete
+        effects, coding = _discrete, None
     draws = effects(posterior, names, setting, rng)
+    if coding is not None:
+        warn_of_extrapolation(idata, setting, coding)
     if by_graph is not False:
         return effects_by_graph(posterior, [*setting], draws, by_graph, prob)
     return _table(draws, prob)
@@ -176,8 +186,11 @@ def network_rows(idata: "xr.DataTree", setting: dict | None = None) -> NormalRow
         _refuse_classifier(idata)
     posterior = read_dags(idata)
     setting = {} if setting is None else checked_setting(setting, posterior.variables)
-    rows = _normal_rows if is_gaussian(posterior) else state_rows
-    return rows(posterior, posterior.variables, setting)
+    if not is_gaussian(posterior):
+        return state_rows(posterior, posterior.variables, setting)
+    rows = _normal_rows(posterior, posterior.variables, setting)
+    warn_of_extrapolation(idata, setting, rows.coding)
+    return rows
 
 
 def _refuse_classifier(idata):

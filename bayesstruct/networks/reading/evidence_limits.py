@@ -1,5 +1,6 @@
 """Bayes factors of an arc between two columns that a table can reach in a Bayesian network."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,19 +21,72 @@ from bayesstruct.networks.reading.mixed_limits import log_mixed_factor
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["log_count_factor", "network_limits"]
+    from bayesstruct.graphs.posteriors.arcs import DagPosterior
+
+__all__ = ["limits_of_numbers", "log_count_factor", "network_limits"]
 
 
 def network_limits(idata: "xr.DataTree") -> Limits:
     """Limits for pairs of columns without other parents."""
     posterior = read_dags(idata)
-    one = np.flatnonzero(posterior.source < posterior.target)
-    source, target = posterior.source[one], posterior.target[one]
     recorded = NetworkScore.read(posterior.constants)
-    score = SCORES[int(recorded.kind)]
-    of = {"bge": _of_numbers, "gaussian": _of_numbers, "mixed": _of_both}.get(score, _of_states)
-    log_smallest, strength, rows = of(idata, posterior, recorded, source, target)
-    there, back = posterior.prior[one], posterior.prior[posterior.position[source, target]]
+    score, size = SCORES[int(recorded.kind)], float(recorded.size)
+    if score in ("bge", "gaussian"):
+        factor = _bge_factor(size) if score == "bge" else _bic_factor
+        return limits_of_numbers(idata, posterior, factor)
+    of = _of_both if score == "mixed" else _of_states
+    source, target = _pairs(posterior)
+    logs = of(idata, posterior, recorded, source, target)
+
+    def strength(threshold):
+        return np.full(len(source), np.nan)
+
+    return _tested(posterior, logs, strength, len(observed_table(idata)[0]))
+
+
+def limits_of_numbers(
+    idata: "xr.DataTree",
+    posterior: "DagPosterior",
+    log_factor: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> Limits:
+    """Limits for pairs of columns of numbers without other parents.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+    posterior : DagPosterior
+        Of that result.
+    log_factor : callable
+        Of correlations and numbers of rows, both (pairs,): logarithms of the Bayes factors of an arc.
+    """
+    source, target = _pairs(posterior)
+    if "rows" in posterior.constants:  # of a covariance matrix
+        n = int(posterior.constants["rows"].item())
+        there = back = np.full(len(source), n)
+    else:
+        n = len(observed_table(idata)[0])
+        there, back = _pair_rows(idata, posterior)
+
+    def either(r):
+        return _either(posterior, source, target, log_factor(r, there), log_factor(r, back))
+
+    def strength(threshold):
+        return least_strength(either, threshold, 0.999, len(source))
+
+    return _tested(posterior, either(np.zeros(len(source))), strength, n)
+
+
+def _pairs(posterior):
+    """Positions of the columns of each pair, (pairs,) each."""
+    one = posterior.source < posterior.target
+    return posterior.source[one], posterior.target[one]
+
+
+def _tested(posterior, log_smallest, strength, rows):
+    """Limits, NaN for pairs whose arcs are required or both forbidden."""
+    source, target = _pairs(posterior)
+    at = posterior.position
+    there, back = posterior.prior[at[source, target]], posterior.prior[at[target, source]]
     tested = (there < 1) & (back < 1) & (there + back > 0)
     smallest = np.where(tested, np.exp(log_smallest), np.nan)
 
@@ -42,25 +96,30 @@ def network_limits(idata: "xr.DataTree") -> Limits:
     return Limits(source, target, smallest, of_tested, "partial correlation", rows)
 
 
-def _of_numbers(idata, posterior, recorded, source, target):
-    if "rows" in posterior.constants:
-        n = int(posterior.constants["rows"].item())
-    else:
-        n = len(observed_table(idata)[0])
-    size = float(recorded.size)
+def _pair_rows(idata, posterior):
+    """Rows that say something about an arc, (pairs,), of each direction: both values are there, and the child was not set."""
+    source, target = _pairs(posterior)
+    table, missing = observed_table(idata)
+    known = (~missing).astype(int)
+    free = known * SetMask.free(posterior.constants, table.shape)
+    rows = known.T @ free  # of the parent, of the child
+    return rows[source, target], rows[target, source]
 
-    def log_factor(r):
-        if SCORES[int(recorded.kind)] == "gaussian":
-            return -0.5 * np.log(n) - 0.5 * n * np.log1p(-(np.asarray(r) ** 2))
-        scale = size / (size + 1.0) * size  # of the prior's precision matrix
-        ends = np.full((2, 1), 1.0 + (n - 1) / scale)
-        return log_wishart_factor(r, n, *ends, np.array([size + 2.0]))[0]
 
-    def strength(threshold):
-        own = least_strength(lambda r: np.array([log_factor(r[0])]), threshold, 0.999, 1)
-        return np.full(len(source), own[0])
+def _bic_factor(r, n):
+    n = np.maximum(n, 1)
+    return -0.5 * np.log(n) - 0.5 * n * np.log1p(-(r**2))
 
-    return np.full(len(source), log_factor(0.0)), strength, n
+
+def _bge_factor(size):
+    """Bayes factors under a Wishart distribution, of equivalent sample size `size`."""
+    scale = size / (size + 1.0) * size  # of the prior's precision matrix
+
+    def log_factor(r, n):
+        ends = 1.0 + np.maximum(n - 1, 0) / scale
+        return log_wishart_factor(r, n, ends, ends, np.full(len(n), size + 2.0))
+
+    return log_factor
 
 
 def _of_states(idata, posterior, recorded, source, target):
@@ -69,16 +128,17 @@ def _of_states(idata, posterior, recorded, source, target):
     shares = []
     for k, x, gap in zip(states, table.T, missing.T, strict=True):
         shares.append(np.bincount(x[~gap].astype(int), minlength=k) / max(1, (~gap).sum()))
-    name, size, n = SCORES[int(recorded.kind)], float(recorded.size), len(table)
+    name, size = SCORES[int(recorded.kind)], float(recorded.size)
     there, back = (
         [
-            log_count_factor(shares[i], shares[j], n, name, size)
-            for i, j in zip(parent, child, strict=True)
+            log_count_factor(shares[i], shares[j], int(n), name, size)
+            for i, j, n in zip(parent, child, rows, strict=True)
         ]
-        for parent, child in ((source, target), (target, source))
+        for parent, child, rows in zip(
+            (source, target), (target, source), _pair_rows(idata, posterior), strict=True
+        )
     )
-    logs = _either(posterior, source, target, there, back)
-    return logs, lambda threshold: np.full(len(source), np.nan), n
+    return _either(posterior, source, target, there, back)
 
 
 def _either(posterior, source, target, there, back):
@@ -113,8 +173,7 @@ def _of_both(idata, posterior, recorded, source, target):
         )
         for parent, child in ((source, target), (target, source))
     )
-    logs = _either(posterior, source, target, there, back)
-    return logs, lambda threshold: np.full(len(source), np.nan), len(table)
+    return _either(posterior, source, target, there, back)
 
 
 def log_count_factor(
@@ -134,6 +193,7 @@ def log_count_factor(
     """
     q, r = len(parent), len(child)
     if score in ("multinomial", "logistic"):
+        n = max(n, 1)
         freedom = (q - 1) * (r - 1) if score == "multinomial" else 1
         return -0.5 * freedom * np.log(n)
     cells = (size / (q * r), size / r) if score == "bdeu" else (size, size)

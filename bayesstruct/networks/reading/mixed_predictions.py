@@ -23,6 +23,7 @@ from bayesstruct.networks.reading.effects import (
     mixed_setting,
     spread_positions,
 )
+from bayesstruct.networks.reading.extrapolation import warn_of_extrapolation
 from bayesstruct.networks.reading.mixed import is_mixed, mixed_coding
 
 if TYPE_CHECKING:
@@ -230,6 +231,7 @@ def mixed_rows(idata: "xr.DataTree", setting: dict | None = None) -> MixedRows:
     coding = mixed_coding(posterior)
     setting = {} if setting is None else checked_setting(setting, posterior.variables)
     values = mixed_setting(setting, coding)
+    warn_of_extrapolation(idata, setting, coding)
     known = {
         name: (value - coding.location[j]) / coding.scale[j]
         for j, (name, value) in enumerate(zip(coding.names, values, strict=True))

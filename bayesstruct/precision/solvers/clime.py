@@ -111,7 +111,8 @@ def clime(
     ----------
     S : (p, p) or (n, p) DataFrame or array_like
         Covariance matrix, which is symmetric; or a table of rows, whose columns are centred and whose covariances have the
-        divisor n. There may be fewer rows than columns.
+        divisor n. There may be fewer rows than columns. As many rows as columns need a DataFrame: an array of this shape is
+        taken for a covariance matrix.
     penalty : float, optional
         :math:`\lambda`, not negative; zero gives the inverse of an invertible matrix, and from 1 on the estimate is zero. By default
         :math:`\tfrac12 \sqrt{\log p / n}`, or a tenth more than the smallest penalty that can be met if that is larger (few rows).
@@ -258,29 +259,23 @@ def clime_penalty(moments: SecondMoments) -> float:
     return _RATE * math.sqrt(math.log(max(len(moments.names), 2)) / moments.n)
 
 
-class _Infeasible(ValueError):
-    """No matrix meets the constraints.
+class _Columns(NamedTuple):
+    """Solutions of all linear programs at several penalties: as `LeastNormColumn`, with one more dimension for the columns."""
 
-    Attributes
-    ----------
-    smallest : float
-        The smallest penalty that can be met, 0 if it is not known.
-    """
-
-    def __init__(self, message: str, smallest: float):
-        super().__init__(message)
-        self.smallest = smallest
+    weights: np.ndarray
+    gaps: np.ndarray
+    violations: np.ndarray
+    smallest: float
+    pivots: int
 
 
 def _by_default(moments, tol):
     """Solve at the default penalty, or a little above the smallest that can be met."""
     wanted = clime_penalty(moments)
-    try:
-        return _path(moments, np.array([wanted]), tol)[0]
-    except _Infeasible as problem:
-        smallest = problem.smallest
-        if smallest == 0:
-            raise
+    found = _columns(moments, np.array([wanted]), tol)
+    smallest = found.smallest
+    if not np.isnan(found.gaps).any() or smallest == 0:
+        return _solutions(moments, np.array([wanted]), found, tol)[0]
     penalty = min(_ABOVE * smallest, 0.5 * (1 + smallest))  # at 1 the estimate is zero
     warn(
         f"at the default penalty of clime, {wanted:.4g}, no matrix meets the constraints, since there are too few rows or some columns "
@@ -292,6 +287,11 @@ def _by_default(moments, tol):
 
 def _path(moments, penalties, tol):
     """Solve all columns at all penalties."""
+    return _solutions(moments, penalties, _columns(moments, penalties, tol), tol)
+
+
+def _columns(moments, penalties, tol):
+    """Solve all linear programs at all penalties, whether or not they can be met."""
     S, p = moments.covariance, len(moments.names)
     order = np.argsort(-penalties, kind="stable")
     weights = np.zeros((len(penalties), p, p))
@@ -302,16 +302,21 @@ def _path(moments, penalties, tol):
         weights[order, :, j] = column.weights
         gaps[order, j], violations[order, j] = column.gaps, column.violations
         smallest, pivots = max(smallest, column.smallest), pivots + column.pivots
+    return _Columns(weights, gaps, violations, smallest, pivots)
+
+
+def _solutions(moments, penalties, found, tol):
+    """Estimates from solved columns; raise if some penalty could not be met."""
+    weights, gaps, violations, smallest, pivots = found
     if np.isnan(gaps).any():
         remedy = (
             "raise the penalty, standardise the columns, or leave out columns that others determine"
         )
         if smallest > 0:
             remedy = f"give a penalty above {smallest:.4g}, the smallest that can be met"
-        raise _Infeasible(
+        raise ValueError(
             f"no matrix was found that meets the constraints at the penalty {penalties.min():.4g}, since the covariance matrix is singular, or "
-            f"nearly so; {remedy}",
-            smallest,
+            f"nearly so; {remedy}"
         )
     norms = abs(weights).sum(axis=1)
     certified = (gaps <= tol * norms) & (violations <= tol)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
-from bayesstruct.sem.kernels.settings import NOISES
+from bayesstruct.sem.kernels.settings import NOISES, SemSettings
 from bayesstruct.sem.priors.noise import NoiseLaw
 
-__all__ = ["SemNoise"]
+__all__ = ["SemNoise", "SemPriors"]
 
 
 @dataclass(frozen=True)
@@ -42,3 +42,29 @@ class SemNoise(Recorded):
             return NoiseLaw(NOISES[self.kind])
         components = tuple(self.location.tolist()), tuple(self.width.tolist())
         return NoiseLaw(NOISES[self.kind], *components)
+
+
+@dataclass(frozen=True)
+class SemPriors(Recorded):
+    """Priors of scales and weights of linear structural equations.
+
+    Attributes
+    ----------
+    variances, prior : int
+        Positions in ``VARIANCES`` and ``PRIORS`` of :mod:`bayesstruct.sem.kernels.settings`.
+    scale : float
+        Of the weights, in units of the noise.
+    shape, rate : float
+        Of the inverse gamma distribution of the variance of the noise of a column without parents.
+    """
+
+    variances: int = constant("variances_kind")
+    prior: int = constant("weight_prior_kind")
+    scale: float = constant("weight_prior_scale")
+    shape: float = constant("variance_prior_shape")
+    rate: float = constant("variance_prior_rate")
+
+    @classmethod
+    def of(cls, own: SemSettings) -> "SemPriors":
+        """Constants of settings."""
+        return cls(own.variances, own.prior, own.scale, own.shape, own.rate)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.core.evidence_limits import refuse_limits
 from bayesstruct.core.readers import register_figure, register_summary, variables
 from bayesstruct.core.tables.codings import ColumnUnits
 from bayesstruct.core.tables.observed import completed_tables, observed_table
@@ -90,7 +89,8 @@ def noise_check(idata: "xr.DataTree", *, alpha: float = ALPHA) -> "pd.DataFrame"
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.linear_sem` or :func:`bayesstruct.models.lingam`.
     alpha : float
-        Probability, at most, with which a column of a model that is right is said to be contradicted.
+        Probability, at most, with which some column of a model that is right is said to be contradicted; and likewise with which
+        all columns together are, a second test. One of the two says so of at most twice this share of right models.
 
     Returns
     -------
@@ -112,8 +112,8 @@ def noise_check(idata: "xr.DataTree", *, alpha: float = ALPHA) -> "pd.DataFrame"
         difference
             In words, of columns that are contradicted.
 
-        ``attrs`` has ``noise``, ``alpha``, ``combined_p_value``, that of the sum of the squared distances of all columns, and ``notes`` with the
-        remedy.
+        ``attrs`` has ``noise``, ``alpha``, ``combined_p_value``, that of the sum of the squared distances of all columns, ``either_alpha``,
+        twice `alpha`, for both tests, and ``notes`` with the remedy.
 
     Raises
     ------
@@ -172,7 +172,8 @@ def noise_check(idata: "xr.DataTree", *, alpha: float = ALPHA) -> "pd.DataFrame"
     ]
     table = pd.DataFrame(frame | {"p_value": p_value, "contradicted": wrong, "difference": words})
     table.attrs = {"noise": noise, "alpha": alpha, "combined_p_value": together}
-    table.attrs["notes"] = _notes(noise, table, together <= alpha)
+    table.attrs["either_alpha"] = min(1.0, 2.0 * alpha)
+    table.attrs["notes"] = _notes(noise, table, together)
     return table.sort_values("p_value", kind="stable", ignore_index=True)
 
 
@@ -184,7 +185,7 @@ def _difference(found, low, high) -> str:
     return " and ".join(word for word, out in zip((skewed, heavy), outside, strict=True) if out)
 
 
-def _notes(noise: str, table: "pd.DataFrame", together: bool) -> list[str]:
+def _notes(noise: str, table: "pd.DataFrame", together: float) -> list[str]:
     """Say which columns have noise of another shape and what to do; and which could not be tested."""
     notes = []
     wrong = table[table["contradicted"]]
@@ -197,10 +198,10 @@ def _notes(noise: str, table: "pd.DataFrame", together: bool) -> list[str]:
             f"Residuals of {len(wrong)} of {len(table)} columns do not have the shape of {_NOISE[noise]} noise: {', '.join(told)}. "
             f"{_remedy(noise)} See bs.noise_check(idata)."
         )
-    elif together:
+    elif together <= table.attrs["alpha"]:
         notes.append(
-            f"Residuals of all columns together do not have the shape of {_NOISE[noise]} noise, though no single column is contradicted. "
-            f"{_remedy(noise)} See bs.noise_check(idata)."
+            f"Residuals of all columns together do not have the shape of {_NOISE[noise]} noise (a second test, p = {together:.2g}), though no "
+            f"single column is contradicted. {_remedy(noise)} See bs.noise_check(idata)."
         )
     few = table["column"][table["p_value"].isna()]
     if len(few):
@@ -323,9 +324,3 @@ register_summary(
     before="Bayesian networks",
 )
 register_figure(plot_graph, _KIND)
-refuse_limits(
-    _KIND,
-    _is_sem,
-    "those of an arc depend on the shape of the errors, and not only on the number of rows and a correlation. If the noise is normal and "
-    "has variances of its own, bayesian_network(table) is the same model: bs.evidence_limits of its result",
-)

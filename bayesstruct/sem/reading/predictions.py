@@ -22,6 +22,7 @@ from bayesstruct.networks.reading.effects import (
     standard_setting,
     weight_matrices,
 )
+from bayesstruct.networks.reading.extrapolation import warn_of_extrapolation
 from bayesstruct.sem.kernels.errors import BASE
 from bayesstruct.sem.kernels.settings import NOISES
 from bayesstruct.sem.priors.noise import noise_law
@@ -146,6 +147,7 @@ def sem_rows(idata: "xr.DataTree", setting: dict | None = None) -> SemRows:
     params = intercept, weight_matrices(posterior), scales, shape
     keep = np.unique(np.linspace(0, len(scales) - 1, _DRAWS).astype(int))
     known = standard_setting(setting, names, coding)
+    warn_of_extrapolation(idata, setting, coding)
     return SemRows(coding, int(recorded.kind), tuple(v[keep] for v in params), known)
 
 

@@ -197,12 +197,13 @@ def direct_lingam(
     if prune is not None:
         choice("prune", prune, PRUNINGS)
     gamma = number("gamma", gamma, above=0)
-    table = Table.continuous(data, normal=False)
+    table = Table.continuous(data, normal=False, prior=False)
     _check(table)
     knowledge = read_knowledge(table.names, prior_knowledge, required, forbidden, tiers)
     found = causal_order(table.standardized, measure, knowledge)
+    values, power = _near_one(table.values)
     direct, scale = ordered_regressions(
-        table.values,
+        values,
         found.order,
         knowledge.allowed,
         knowledge.required,
@@ -211,7 +212,8 @@ def direct_lingam(
         rng=generator(random_seed),
     )
     names = list(table.names)
-    normal = looks_normal(table.values - table.values @ direct.T)
+    normal = looks_normal(values - values @ direct.T)
+    direct, scale = np.ldexp(direct, power[:, None] - power), np.ldexp(scale, power)
     _warn_about_normal(names, direct, normal)
     order = [names[i] for i in found.order]
     return DirectLiNGAM(
@@ -245,6 +247,7 @@ def normal_columns(names: Sequence[str], values: np.ndarray, arcs: "ParentPrior"
     names = list(names)
     if len(values) <= len(names) or dependent_columns(names, values):
         return []
+    values, _ = _near_one(values)
     direct = _quick(values, knowledge_of(names, arcs))
     normal = looks_normal(values - values @ direct.T)
     return [name for name, own in zip(names, normal, strict=True) if own]
@@ -276,8 +279,18 @@ def bootstrapped_graphs(
     if n < 2 * d or dependent_columns(names, values):
         return None
     knowledge = knowledge_of(names, arcs)
+    values, _ = _near_one(values)
     tables = [values, *(values[rng.integers(n, size=n)] for _ in range(count - 1))]
     return [(_quick(own, knowledge).T != 0).astype(np.int8) for own in tables]
+
+
+def _near_one(values):
+    """Columns with largest magnitudes from 1/2 to 1, whose squares are finite, and the powers of two that they were divided by.
+
+    That rounds nothing.
+    """
+    _, power = np.frexp(np.abs(values).max(axis=0))
+    return np.ldexp(values, -power), power
 
 
 def _quick(values, knowledge):

@@ -18,7 +18,11 @@ import numpy as np
 from bayesstruct.data.arguments import choice, number, positive_by_column
 from bayesstruct.data.errors import TableError, column_list, warn
 from bayesstruct.precision.solvers.clime import clime, clime_penalty, least_norm_columns
-from bayesstruct.precision.solvers.second_moments import SecondMoments, second_moments
+from bayesstruct.precision.solvers.second_moments import (
+    SecondMoments,
+    second_moments,
+    symmetric_matrix,
+)
 from bayesstruct.sem.solvers.thresholds import kept_by_criterion
 from bayesstruct.sem.solvers.weighted_graph import WeightedGraph
 
@@ -228,11 +232,12 @@ def _start(data, precision, estimator, penalty, n):
     if precision is not None:
         if estimator is not None or penalty is not None or n is not None:
             raise ValueError("`estimator`, `penalty` and `n` do not apply to a given `precision`")
-        given = second_moments(precision)
-        if given.n is not None:
+        given = symmetric_matrix(precision)
+        if given is None:
             raise TableError("`precision` must be a symmetric square matrix of finite numbers")
-        covariance = _inverse(given.covariance, "`precision` is not positive definite")
-        return SecondMoments(covariance, given.names, None), given.covariance, None, "given"
+        names, matrix = given
+        covariance = _inverse(matrix, "`precision` is not positive definite")
+        return SecondMoments(covariance, names, None), matrix, None, "given"
     moments = second_moments(data, n)
     estimator = choice("estimator", "clime" if estimator is None else estimator, _ESTIMATORS)
     if estimator == "inverse":

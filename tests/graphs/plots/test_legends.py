@@ -134,3 +134,15 @@ def test_pictures_of_one_result_have_the_same_positions(p):
 def test_the_key_of_probabilities_has_two_digits():
     labels = [line.get_label() for line in probability_handles(plt.figure().gca(), 0.4783333)]
     assert labels == ["P = 1", "P = 0.48"]
+
+
+def test_a_result_without_a_line_says_so():
+    empty = bernoulli_posterior([0.1] * 6)
+    ax = bs.plot_graph(empty)
+    assert ax.get_legend().get_title().get_text() == "no edge has P ≥ 0.5"
+    ax = bs.plot_graph(empty, ax=plt.subplots()[1], evidence=10)
+    assert ax.get_legend().get_title().get_text() == "no edge has P ≥ 0.5 or BF ≥ 10"
+    # A graph that somebody made has no probabilities, and a picture without a legend says nothing
+    assert bs.plot_graph(bs.median_graph(empty), ax=plt.subplots()[1]).get_legend() is None
+    assert bs.plot_graph(empty, ax=plt.subplots()[1], legend=False).get_legend() is None
+    plt.close("all")

@@ -42,7 +42,7 @@ def test_edges_never_print_a_rounded_certainty():
 def test_edges_n():
     tree = posterior(np.ones((2, 20, 3), int))
     assert len(plot_edges(tree, n=100).get_yticks()) == 3
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="`n` must be a whole number from 1 up"):
         plot_edges(tree, n=0)
 
 
@@ -204,7 +204,7 @@ def test_directions_in_given_axes_with_the_fonts_of_the_user(directed):
         assert all(a.y0 >= b.y1 - 1 for a, b in itertools.pairwise(boxes))  # names do not meet
         white = ax.get_legend().get_texts()[0].get_color()
         assert white == "white"
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="`n` must be a whole number from 1 up"):
         plot_directions(directed, n=0)
 
 

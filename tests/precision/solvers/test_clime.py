@@ -194,8 +194,36 @@ def test_input_that_cannot_be_used():
     frame = pd.DataFrame(rows[:, :4], columns=list("abcd"))
     with pytest.raises(TableError, match="column 'b': values are missing"):
         clime(frame.assign(b=frame.b.where(frame.b > -1)))
+    with pytest.raises(TableError, match=r"'b': squares .* beyond .*data\['b'\] / "):
+        clime(frame.assign(b=frame.b * 1e200))
     with pytest.raises(TableError, match="another order"):
         clime(pd.DataFrame(np.eye(4), index=list("bacd"), columns=list("abcd")), 0.1)
+
+
+def test_a_square_matrix_that_is_not_symmetric_is_no_table_of_rows():
+    square = np.random.default_rng(1).normal(size=(4, 4))
+    triangle = np.eye(4) + np.triu(np.full((4, 4), 0.3), 1)
+    for wrong in (square, square.tolist(), triangle):
+        words = r"not symmetric: .* for 'x0' and 'x1'.*T \+ T\.T.*pandas\.DataFrame\(S\)"
+        with pytest.raises(TableError, match=words):
+            clime(wrong, 0.3, n=20)
+    named = pd.DataFrame(square, index=list("abcd"), columns=list("abcd"))
+    with pytest.raises(TableError, match=r"for 'a' and 'b'.*pass reset_index\(drop=True\)"):
+        clime(named, 0.3)
+    # A frame without names of rows has observations, and so has an array that is not square
+    rows = pd.DataFrame(square)
+    np.testing.assert_allclose(second_moments(rows).covariance, rows.cov(ddof=0), rtol=1e-12)
+    assert second_moments(named.reset_index(drop=True)).n == 4
+    assert second_moments(square[:3]).n == 3
+
+
+def test_errors_and_warnings_know_no_prior_and_no_name_of_a_class():
+    rows = np.random.default_rng(8).normal(size=(20, 3))
+    dependent = np.c_[rows, rows.sum(axis=1)]
+    assert clime(dependent, 0.3).converged  # warnings are errors here
+    with pytest.raises(ValueError, match="the smallest that can be met") as caught:
+        clime(np.ones((3, 3)), 0.0)
+    assert type(caught.value) is ValueError
 
 
 def test_penalties_and_tolerance_are_checked():

@@ -161,7 +161,14 @@ def test_many_columns_that_differ_a_little_are_noticed_together():
     errors = 0.8 * rng.normal(size=(150, 8)) + rng.uniform(-1.2, 1.2, (150, 8))
     idata = result(errors, "gaussian", graph=np.zeros((8, 8), bool))
     found = bs.noise_check(idata, alpha=0.05)
-    assert found.attrs["combined_p_value"] < found["p_value"].min()
+    together = found.attrs["combined_p_value"]
+    assert together < found["p_value"].min()
+    alpha = 0.5 * (together + found["p_value"].min())  # between the two
+    found = bs.noise_check(idata, alpha=alpha)
+    assert not found["contradicted"].any()
+    assert found.attrs["either_alpha"] == 2 * alpha
+    (note,) = found.attrs["notes"]
+    assert f"a second test, p = {together:.2g}" in note
     wrong = bs.noise_check(
         result(errors_of(rng, 60, *["uniform"] * 8), graph=np.zeros((8, 8), bool))
     )
