@@ -76,6 +76,23 @@ def test_laplace_prior_of_two_columns_by_integration(r):
     assert found == pytest.approx(expected, abs=0.03)
 
 
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (log_spike_slab_factor, {"spike_scale": 0.05, "slab_scale": 0.8, "rate": 0.5}),
+        (log_laplace_odds, {"rate": 1.5, "diagonal_rate": 0.75, "negligible": 0.1}),
+    ],
+)
+def test_tables_of_correlations_and_sizes_have_the_values_of_their_entries(function, options):
+    r, size = np.array([[0.0], [-0.2], [0.6]]), np.array([12.0, 40.0, 12.0])
+    table = function(r, 30, size, **options)
+    assert table.shape == (3, 3)
+    for i, j in np.ndindex(table.shape):
+        assert table[i, j] == pytest.approx(function(r[i, 0], 30, size[j], **options), abs=1e-6)
+    # A stronger correlation is more evidence for an edge
+    assert (table[2] > table[0]).all()
+
+
 @pytest.mark.parametrize("r", [0.0, 0.3])
 def test_g_wishart_of_two_columns_is_exact(r):
     cov = pd.DataFrame([[1.0, r], [r, 1.0]], index=list("ab"), columns=list("ab"))

@@ -63,15 +63,15 @@ def log_spike_slab_factor(
     at = np.linspace(0.0, most, 600)
     shape = CubicSpline(at, _log_moment(np.sinh(at), 0.5 * rows + 1.0))
     out = np.empty(r.shape)
-    for place in np.ndindex(r.shape):
-        x = w * size[place]
-        pull = 2.0 * r[place] * x * (1.0 - min(rate / float(size[place]), 1.0))
-        base = shape(np.arcsinh(np.abs(x))) - pull + log_step
+    for one in np.unique(size):
+        same, x = size == one, w * one
+        base = shape(np.arcsinh(np.abs(x))) + log_step
+        pulls = _pulls(r[same], x, rate / one)
         slab, spike = (
-            logsumexp(base - 0.5 * (w / scale) ** 2) - np.log(scale)
+            logsumexp(base - 0.5 * (w / scale) ** 2 - pulls, axis=1) - np.log(scale)
             for scale in (slab_scale, spike_scale)
         )
-        out[place] = slab - spike
+        out[same] = slab - spike
     return out
 
 
@@ -105,27 +105,41 @@ def log_laplace_odds(
     integral of `log_spike_slab_factor`; the partial correlation :math:`w / \sqrt{k l}` is beyond :math:`\epsilon` if
     :math:`g u < a b w^2 (\epsilon^{-2} - 1)`.
     """
-    from scipy.special import gammainc, gammaincc, logsumexp
+    from scipy.special import logsumexp
 
     r, size = np.broadcast_arrays(np.asarray(r, float), np.asarray(size, float))
-    power, bound = 0.5 * rows + 1.0, negligible**-2.0 - 1.0
+    power = 0.5 * rows + 1.0
     out = np.empty(r.shape)
-    for place in np.ndindex(r.shape):
-        x = _signed_grid(min(0.02 * power**0.5, 0.1 * size[place] / rate), 4.0 * power + 40.0)
-        square = x[0][:, None] ** 2
-        logs, u = _moment_terms(square, power)
-        logs = (
-            logs
-            - (2.0 * r[place] * x[0] * (1.0 - min(diagonal_rate / float(size[place]), 1.0)))[
-                :, None
-            ]
-        )
-        logs += (x[1] - rate * np.abs(x[0]) / size[place])[:, None]
-        with np.errstate(divide="ignore"):
-            parts = [np.log(share(power, square * bound / u)) for share in (gammainc, gammaincc)]
-        beyond, inside = (logsumexp(logs + own) for own in parts)
-        out[place] = beyond - inside
+    for one in np.unique(size):
+        same, (x, log_step) = size == one, _laplace_grid(power, one / rate)
+        beyond, inside = _log_shares(x, power, negligible)
+        base = log_step - rate * np.abs(x) / one - _pulls(r[same], x, diagonal_rate / one)
+        out[same] = logsumexp(base + beyond, axis=1) - logsumexp(base + inside, axis=1)
     return out
+
+
+def _pulls(r: np.ndarray, x: np.ndarray, lost: float) -> np.ndarray:
+    """Minus the term of the log likelihood that has the sample correlation, a row for each of these."""
+    return 2.0 * np.multiply.outer(r, x) * (1.0 - min(lost, 1.0))
+
+
+def _log_shares(x: np.ndarray, power: float, negligible: float) -> list[np.ndarray]:
+    """Logarithms of the integrals over u, for each x, of partial correlations beyond a bound and inside."""
+    from scipy.special import gammainc, gammaincc, logsumexp
+
+    square = x[:, None] ** 2
+    logs, u = _moment_terms(square, power)
+    scaled = square * (negligible**-2.0 - 1.0) / u
+    with np.errstate(divide="ignore"):
+        return [
+            logsumexp(logs + np.log(share(power, scaled)), axis=1)
+            for share in (gammainc, gammaincc)
+        ]
+
+
+def _laplace_grid(power: float, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Values of the element times `size` where the integrand of `log_laplace_odds` is, and logarithms of their steps."""
+    return _signed_grid(min(0.02 * power**0.5, 0.1 * scale), 4.0 * power + 40.0)
 
 
 def _signed_grid(finest: float, most: float) -> tuple[np.ndarray, np.ndarray]:

@@ -75,13 +75,14 @@ def _interpolated(idata, posterior, rows, of_sizes, nominal, spreads=None) -> Li
     own = (0.5 * (rows - 1) + 1.0) / (np.sqrt(_ends(precision, posterior).prod(axis=0)) * share)
     grid = np.geomspace(own.min(), own.max(), _SIZES) if np.ptp(own) > 0 else own[:1]
 
-    def log_ratio(r):
-        return np.interp(np.log(own), np.log(grid), of_sizes(r, grid))
+    def log_ratios(r):
+        ratios = of_sizes(np.reshape(r, (-1, 1)), grid)
+        return np.array([np.interp(np.log(own), np.log(grid), row) for row in ratios])
 
-    smallest = bayes_factor_of(log_ratio(0.0), nominal, posterior.prior)
+    smallest = bayes_factor_of(log_ratios(0.0)[0], nominal, posterior.prior)
 
     def strength(threshold):
-        ratios = np.array([log_ratio(r) for r in _STRENGTHS])
+        ratios = log_ratios(_STRENGTHS)
         ratios = np.maximum.accumulate(ratios + np.log(smallest) - ratios[0])
         columns = [np.interp(np.log(threshold), one, _STRENGTHS, right=np.nan) for one in ratios.T]
         return np.where(np.isnan(smallest), np.nan, share * np.array(columns))
