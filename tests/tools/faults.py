@@ -198,8 +198,8 @@ FAULTS = [
     Fault(
         "missing-code: missing values get the first state",
         "bayesstruct/data/states.py",
-        "np.where(np.isnan(values), -1, np.searchsorted(levels, values))",
-        "np.where(np.isnan(values), 0, np.searchsorted(levels, values))",
+        "codes = np.full(len(values), -1, np.int64)",
+        "codes = np.full(len(values), 0, np.int64)",
         "data/test_states.py",
     ),
     Fault(
