@@ -34,6 +34,7 @@ from .distributions import IndianBuffet as IndianBuffet
 from .distributions import Ising as Ising
 from .distributions import PairwiseMRF as PairwiseMRF
 from .distributions import RegularizedHorseshoe as RegularizedHorseshoe
+from .distributions import SpanningForest as SpanningForest
 from .distributions import SpanningTree as SpanningTree
 from .distributions import SparseGroupLaplace as SparseGroupLaplace
 from .distributions import SpikeAndSlab as SpikeAndSlab

@@ -133,6 +133,7 @@ from bayesstruct.sparse.priors.spike_and_slab import (
 )
 from bayesstruct.sparse.priors.tree_laplace import TreeLaplace
 from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
+from bayesstruct.trees.priors.spanning_forest import SpanningForest
 from bayesstruct.trees.priors.spanning_tree import SpanningTree, from_lower_triangle
 
 __all__ = [
@@ -235,6 +236,7 @@ __all__ = [
     "RandomGraph",
     "RegularizedHorseshoe",
     "Relations",
+    "SpanningForest",
     "SpanningTree",
     "SparseGroupLaplace",
     "SpikeAndSlab",

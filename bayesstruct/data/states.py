@@ -256,6 +256,9 @@ def _matrix(data, names, columns) -> list[str]:
     """Refuse a symmetric matrix of whole numbers over pairs of the columns."""
     if not all(all(isinstance(level, int) for level in column.levels) for column in columns):
         return []
+    rows = len(columns[0].codes)
+    if rows > len(columns):  # no square: of such a table only the labels are looked at
+        return matrix_problems(data, names, np.broadcast_to(np.nan, (rows, len(columns))))
     values = [np.array([*column.levels, np.nan], float)[column.codes] for column in columns]
     return matrix_problems(data, names, np.column_stack(values))
 

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
 
 __all__ = [
+    "Components",
     "LogTreeSum",
     "MaximumTree",
     "MutualInformation",
     "RootedTree",
     "TreeProbabilities",
     "away_from_root",
+    "components_of",
     "is_tree",
     "log_tree_normaliser",
     "maximum_tree",
@@ -182,6 +184,33 @@ class RootedTree(_OfPairs):
         return dag
 
 
+class Components(_OfPairs):
+    """Components of forests: row k has ones at the nodes of component k; zeros for a graph with a cycle."""
+
+    __props__ = ("nodes",)
+    dtype = "int8"
+
+    def __init__(self, nodes):
+        self.nodes = nodes
+
+    def core_shape(self, pairs):
+        """Return the shape of a square matrix: there are at most as many components as nodes."""
+        return self.nodes, self.nodes
+
+    def core(self, vector):
+        """Find the components of one graph."""
+        members = np.zeros((self.nodes, self.nodes), np.int8)
+        if not np.isin(vector, (0, 1)).all():
+            return members
+        member = np.arange(self.nodes)
+        for i, j in lines_of(vector).tolist():
+            if member[i] == member[j]:
+                return members
+            member[member == member[j]] = member[i]
+        members[member, np.arange(self.nodes)] = 1
+        return members
+
+
 class MutualInformation(InterpretedOp):
     """Mutual information of the ends of the edges of a tree with tables of probabilities, in nats."""
 
@@ -285,6 +314,11 @@ def tree_probabilities(log_weights: "TensorVariable") -> "TensorVariable":
 def is_tree(indicator: "TensorVariable") -> "TensorVariable":
     """Whether (..., pairs) vectors are 0/1 vectors of spanning trees."""
     return _IsTree().make_node(pt.as_tensor_variable(indicator)).outputs[0]
+
+
+def components_of(indicator: "TensorVariable", nodes: int) -> "TensorVariable":
+    """Components of (..., pairs) vectors: (..., nodes, nodes), one row for each with ones at its nodes; only zeros if there is a cycle."""
+    return Components(nodes).make_node(pt.as_tensor_variable(indicator)).outputs[0]
 
 
 def maximum_tree(log_weights: "TensorVariable") -> "TensorVariable":

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pytensor.tensor as pt
+
 from bayesstruct.core.recognition import (
     NotRecognized,
     children_of,
@@ -23,14 +25,25 @@ from bayesstruct.precision.priors.rows import (
 )
 from bayesstruct.trees.ops import RootedTree
 from bayesstruct.trees.priors.gaussian import TreeMeansRV, TreePrecisionRV
+from bayesstruct.trees.priors.spanning_forest import SpanningForestRV
 from bayesstruct.trees.priors.spanning_tree import SpanningTreeRV
 
 if TYPE_CHECKING:
     from pymc import Model
     from pytensor.tensor import TensorVariable
 
-__all__ = ["NumberPart", "StatePart", "TreePart", "is_tree_variable", "tree_of", "tree_part"]
+__all__ = [
+    "GRAPHS",
+    "NumberPart",
+    "StatePart",
+    "TreePart",
+    "is_tree_variable",
+    "tree_of",
+    "tree_part",
+]
 
+#: Ops of the graphs that are drawn.
+GRAPHS = (SpanningTreeRV, SpanningForestRV)
 _NUMBERS = (GraphicalNormalRV, IncompleteGraphicalNormalRV)
 _STATES = (DiscreteNetworkRV, IncompleteDiscreteNetworkRV)
 
@@ -48,8 +61,9 @@ class TreePart:
 
     @property
     def log_weights(self) -> "TensorVariable":
-        """Log weights of the pairs."""
-        return parameters(self.tree)[0]
+        """Log weights of the pairs; of a forest after the root weights, which are those of pairs with the ground."""
+        weights, *roots = parameters(self.tree)
+        return pt.concatenate([*roots, weights], axis=-1) if roots else weights
 
     @property
     def variables(self) -> list["TensorVariable"]:
@@ -137,6 +151,8 @@ def tree_part(model: "Model", tree: "TensorVariable") -> TreePart:
     children = children_of(model, tree)
     if not children:
         return TreePart(tree)
+    if is_op(tree, SpanningForestRV):
+        raise NotRecognized(f"{children[0].name!r} depends on it, and it is a forest")
     if any(is_op(child, TreePrecisionRV) for child in children):
         return _numbers(model, tree, children)
     return _states(model, tree, children)
@@ -222,6 +238,6 @@ def _check_free(model, part):
 
 def is_tree_variable(variable: "TensorVariable") -> bool:
     """Whether a variable is a tree, or one of its parameters or missing numbers by its type."""
-    return is_op(variable, (SpanningTreeRV, TreePrecisionRV, TreeMeansRV)) or (
+    return is_op(variable, (*GRAPHS, TreePrecisionRV, TreeMeansRV)) or (
         is_op(variable, (ProbabilityTablesRV, MissingCellsRV)) and tree_of(variable) is not None
     )

@@ -13,6 +13,7 @@ from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import (
     check_drawn,
     is_claimed,
+    is_op,
     only_one,
     parameters,
     refusals,
@@ -33,8 +34,9 @@ from bayesstruct.trees.kernels.gaussian import (
     edge_factors,
     posterior_scale,
 )
-from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTreeRV
-from bayesstruct.trees.recognition import NumberPart, StatePart, is_tree_variable, tree_part
+from bayesstruct.trees.priors.spanning_forest import SpanningForestRV
+from bayesstruct.trees.priors.spanning_tree import STEP
+from bayesstruct.trees.recognition import GRAPHS, NumberPart, StatePart, is_tree_variable, tree_part
 
 if TYPE_CHECKING:
     from bayesstruct.trees.recognition import TreePart
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["TreeDraws"]
 
 _SUPPORTED = (
-    "Supported are a SpanningTree on which nothing depends; one with TreePrecision, TreeMeans and one observed GraphicalNormal, or with "
+    "Supported are a SpanningTree or SpanningForest on which nothing depends; a SpanningTree with TreePrecision, TreeMeans and one observed GraphicalNormal, or with "
     "ProbabilityTables and one observed DiscreteNetwork, complete or not, on which nothing else depends; bs.models.tree makes these"
 )
 
@@ -209,12 +211,14 @@ class TreeDraws(GibbsStep):
 
     def prepare(self, model, drawn):
         """Recognise the tree and its table."""
-        tree = only_one(drawn, SpanningTreeRV, "trees", _SUPPORTED)
+        tree = only_one(drawn, GRAPHS, "trees and forests", _SUPPORTED)
         with refusals(tree, _SUPPORTED):
             part = tree_part(model, tree)
             check_drawn(part.variables, drawn)
             self.table = _table_of(model, part, self)
         self.tree = tree.name
+        # Pairs with the ground, node 0, come first.
+        self.ground = tree.owner.op.nodes if is_op(tree, SpanningForestRV) else 0
         self.log_weights = Expressions(model, [part.log_weights], self.compile_kwargs, tree.name)
         precision = getattr(part, "precision", None)
         hyper = [part.log_weights, *([] if precision is None else parameters(precision)[1:])]
@@ -244,7 +248,7 @@ class TreeDraws(GibbsStep):
         self.begun = True
         trees = self._all_trees(point) if self.trees is None else self.trees
         [lines] = trees.draw(1, self.rng)
-        point[self.tree] = indicators(lines, trees.n)
+        point[self.tree] = indicators(lines, trees.n)[self.ground :]
         self.table.draw(self.rng, lines, point)
         return point, [{"log_score": trees.log_probability(lines)}]
 

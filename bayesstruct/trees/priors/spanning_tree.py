@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from pytensor.tensor import TensorLike, TensorVariable
 
-__all__ = ["STEP", "SpanningTree", "SpanningTreeRV", "from_lower_triangle"]
+__all__ = ["STEP", "SpanningTree", "SpanningTreeRV", "from_lower_triangle", "pair_weights"]
 
 STEP = "tree_draws"  # name of the step method
 
@@ -133,7 +133,7 @@ class SpanningTree(Discrete):
     @classmethod
     def dist(cls, log_weights: "TensorLike", **kwargs: Any) -> "TensorVariable":
         """Create the distribution without a model."""
-        values = _pair_weights(log_weights)
+        values = pair_weights(log_weights)
         return super().dist([values], nodes=node_count(values.type.shape[-1]), **kwargs)
 
     def support_point(rv, size, log_weights):
@@ -150,14 +150,15 @@ def _logp(op, values, rng, size, log_weights, **kwargs):
     return pt.switch(is_tree(value), total - log_tree_normaliser(log_weights), -np.inf)
 
 
-def _pair_weights(log_weights) -> "TensorVariable":
-    """Log weights as a vector over pairs, checked where they are numbers."""
+def pair_weights(log_weights: Any, *, connected: bool = True) -> "TensorVariable":
+    """Log weights as a vector over pairs, checked where they are numbers; `connected`: whether they have to leave a tree."""
     if isinstance(log_weights, Constant):
         log_weights = log_weights.data
     if not hasattr(log_weights, "owner"):
         values = numbers("log_weights", log_weights)
         matrix = log_weight_matrix(values if np.ndim(values) != 1 else pair_matrix(values))
-        SpanningTrees(matrix)  # raises if no tree is left
+        if connected:
+            SpanningTrees(matrix)  # raises if no tree is left
         return as_float(pair_values(matrix))
     weights = as_float(log_weights)
     if weights.type.ndim not in (1, 2) or None in weights.type.shape:

@@ -221,14 +221,15 @@ class MultinomialBIC(_Counts):
 def _checked_states(table, states):
     """Return the states as a (d, n) array of a small type, and their numbers, checked."""
     table = table_matrix(table)
-    for j, column in enumerate(table.T):
+    whole = table.dtype.kind in "bui" and table.min(initial=0) >= 0
+    for j, column in enumerate([] if whole else table.T):
         numbers = column.dtype.kind in "buif" and np.isfinite(column).all()
         if not numbers or (column != np.floor(column)).any() or (column < 0).any():
             raise ValueError(
                 f"column {j} has values that are not states 0, 1, ...: number its states, and leave "
                 "out or impute missing values"
             )
-    x = table.T.astype(np.int64)
+    x = table.T.astype(np.int64, copy=False)
     most = x.max(axis=1, initial=0) + 1
     states = most.copy() if states is None else np.array(states, np.int64)
     if states.shape != most.shape:
