@@ -54,6 +54,8 @@ __all__ = [
 # Beyond this many variables the distribution of the sizes of the layers no longer changes: the numbers of roots
 # of 40 and of 60 variables have the same probabilities in doubles (tests/networks/kernels/test_dag_sampling.py).
 _CONVERGED = 40
+#: Weights of the central differences over 1, ..., 4 steps whose sum is the derivative, but for the eighth power of a step.
+_DIFFERENCES = np.array([4 / 5, -1 / 5, 4 / 105, -1 / 280])
 #: Up to this many variables draws from any prior are exact.
 EXACT_VARIABLES = 8
 
@@ -206,7 +208,7 @@ def mean_number_of_arcs(prior: "ParentPrior", *, order: bool = False) -> float:
     """Mean number of arcs, where weights depend on numbers of parents only.
 
     It is the derivative of the log of the sum over all graphs in the log weight of an arc, by central
-    differences: to about six digits.
+    differences of eighth order: to about ten digits.
 
     Parameters
     ----------
@@ -215,13 +217,14 @@ def mean_number_of_arcs(prior: "ParentPrior", *, order: bool = False) -> float:
     order : bool
         Whether graphs count once for each of their topological orders.
     """
-    size, step = np.arange(prior.d), 1e-4
+    size, step = np.arange(prior.d), 0.02
 
     def log_constant(tilt):
         weights = _log_weights_by_size(prior) + tilt * size
         return _log_constant_of_orders(weights) if order else _layers(weights)[0][0, 0]
 
-    return float((log_constant(step) - log_constant(-step)) / (2.0 * step))
+    rises = [log_constant(k * step) - log_constant(-k * step) for k in range(1, 5)]
+    return float(np.dot(_DIFFERENCES, rises) / step)
 
 
 def _log_constant_of_orders(weights):

@@ -42,7 +42,7 @@ def _implied(prior, order):
     from bayesstruct.networks.exact.posterior import prior_arc_probabilities
     from bayesstruct.networks.kernels.prior_draws import draw_dag, mean_number_of_arcs
 
-    if prior.exchangeable and prior.d > _SUMMED:
+    if prior.exchangeable and prior.d > 1:  # without machine code
         return mean_number_of_arcs(prior, order=order) / (prior.d * (prior.d - 1))
     if prior.d <= _SUMMED:
         return prior_arc_probabilities(prior, order=order)
