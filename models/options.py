@@ -144,6 +144,9 @@ _FIELD = (
     _positive("difference_scale", "Standard deviation of differences between groups."),
 )
 
+_NORMAL = _number(
+    "normal_probability", "Of exactly normal noise in place of a mixture, 0.5 by default.", least=0
+)
 #: Options that the models of linear structural equations share.
 _EQUATIONS = (
     _positive("scale", "Of the weights, in units of the noise."),
@@ -292,6 +295,7 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
             "noise", "Distribution of the noise.", "gaussian",
             "gaussian", "laplace", "student", "mixture",
         ),
+        _NORMAL,
         _choice("variances", "Of the noise; known ones are for Python only.", "free", "free", "equal"),
         _prior("linear_sem"),
         *_EQUATIONS,
@@ -300,6 +304,7 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         _choice(
             "noise", "Distribution of the noise.", "mixture", "mixture", "laplace", "student",
         ),
+        _NORMAL,
         _prior("lingam"),
         *_EQUATIONS,
     ),
