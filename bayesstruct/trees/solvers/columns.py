@@ -1,5 +1,7 @@
 """Complete tables of numbers, of states or of both, for trees."""
 
+import warnings
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bayesstruct.data.arguments import choice
-from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.data.states import StateTable
+from bayesstruct.data.errors import TableError, column_list, warn
+from bayesstruct.data.states import MAX_LEVELS, StateTable
 from bayesstruct.data.table import Table
 from bayesstruct.networks.data.mixed_coding import MixedCoding
 from bayesstruct.networks.data.mixed_tables import MixedTable
@@ -98,8 +100,27 @@ def _mixed(data, kinds) -> TreeColumns:
         raise ValueError(
             f"`kinds`: numbers in a tree are normal, and {column_list(odd)} should not be; leave this out"
         )
-    table = MixedTable.read(data, kinds=kinds)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*few whole numbers")
+        table = MixedTable.read(data, kinds=kinds)
+    given = set(map(str, kinds or ()))
+    few = [
+        name
+        for name, column, r in zip(table.names, table.values.T, table.states, strict=True)
+        if not r and name not in given and _few_whole(column)
+    ]
+    if few and table.n > MAX_LEVELS:
+        warn(
+            f"{column_list(few)}: few whole numbers, which are taken as normal; if they are states, make them categories "
+            '(pandas.Categorical), or say columns="states" if all columns hold states; columns="numbers" says that numbers are meant'
+        )
     return TreeColumns(table.values, np.array(table.states, np.int64), MixedCoding.of(table))
+
+
+def _few_whole(column: np.ndarray) -> bool:
+    """Whether a column holds few different numbers, all of them whole."""
+    seen = np.unique(column[~np.isnan(column)])
+    return len(seen) <= MAX_LEVELS and bool((seen % 1 == 0).all())
 
 
 def _check(read: TreeColumns) -> None:
