@@ -73,23 +73,28 @@ def read_tree_columns(
         raise ValueError(f"`kinds` belongs to columns='mixed', not to {columns!r}; leave it out")
     if states is not None and columns != "states":
         raise ValueError(f"`states` belongs to columns='states', not to {columns!r}; leave it out")
+    with warnings.catch_warnings():
+        # This remark is about priors; columns that determine each other are refused by who needs that.
+        warnings.filterwarnings("ignore", ".*is a linear combination")
+        read = _read(data, columns, kinds, states)
+    _check(read)
+    return read
+
+
+def _read(data, columns, kinds, states) -> TreeColumns:
+    """Read a table."""
     if columns == "mixed":
-        read = _mixed(data, kinds)
-    elif columns == "states":
+        return _mixed(data, kinds)
+    if columns == "states":
         table = StateTable.read(data, states=states)
         family = ("multinomial",) * table.p
         coding = MixedCoding(table.names, family, table.levels, np.zeros(table.p), np.ones(table.p))
         values = np.where(table.missing, np.nan, table.codes)
-        read = TreeColumns(values, np.array(table.states, np.int64), coding)
-    else:
-        numbers = Table.continuous(data, discrete=_DISCRETE)
-        p = numbers.p
-        coding = MixedCoding(
-            numbers.names, ("normal",) * p, ((),) * p, numbers.location, numbers.scale
-        )
-        read = TreeColumns(numbers.values, np.zeros(p, np.int64), coding)
-    _check(read)
-    return read
+        return TreeColumns(values, np.array(table.states, np.int64), coding)
+    numbers = Table.continuous(data, discrete=_DISCRETE)
+    p = numbers.p
+    coding = MixedCoding(numbers.names, ("normal",) * p, ((),) * p, numbers.location, numbers.scale)
+    return TreeColumns(numbers.values, np.zeros(p, np.int64), coding)
 
 
 def _mixed(data, kinds) -> TreeColumns:
