@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bayesstruct.core.jit import inner, kernel
+from bayesstruct.trees.kernels.climbing import climb
 from bayesstruct.trees.kernels.gaussian_em import outward
 
 __all__ = ["DiscreteTree", "expected_counts"]
@@ -72,7 +73,7 @@ class DiscreteTree:
         return out
 
     def fit(self, codes: np.ndarray, *, tol: float = 1e-4, max_iter: int = 2000) -> "DiscreteTree":
-        """Raise the likelihood until an iteration gains less than `tol`.
+        """Raise the likelihood until a step gains less than `tol`.
 
         Parameters
         ----------
@@ -84,16 +85,19 @@ class DiscreteTree:
         rows, weight = np.unique(codes, axis=0, return_counts=True)
         rows, weight = np.ascontiguousarray(rows, np.int64), weight.astype(np.float64)
         order = np.array([edge[1:] for edge in self.order], np.int64).reshape(-1, 2)
-        before = -np.inf
-        for _ in range(max_iter):
-            counts, shares = np.zeros_like(self.conditionals), np.zeros(self.k)
-            self.log_likelihood = expected_counts(
-                rows, weight, order, self.root, self.conditionals, counts, shares
-            )
-            if self.log_likelihood - before < tol:
-                break
-            before = self.log_likelihood
-            self._maximise(counts, shares)
+
+        def evaluate(now):
+            root, conditionals = now
+            counts, shares = np.zeros_like(conditionals), np.zeros_like(root)
+            value = expected_counts(rows, weight, order, root, conditionals, counts, shares)
+            seen = counts.sum(axis=2, keepdims=True)
+            fitted = np.where(seen > 1e-12, counts / np.maximum(seen, 1e-12), conditionals)
+            return value, (shares / shares.sum(), fitted)
+
+        found, self.log_likelihood = climb(
+            evaluate, _move, (self.root, self.conditionals), tol=tol, max_iter=max_iter
+        )
+        self.root, self.conditionals = found
         return self
 
     def _inward(self, rows) -> np.ndarray:
@@ -106,12 +110,15 @@ class DiscreteTree:
             up[parent] *= message / np.maximum(message.sum(axis=1, keepdims=True), 1e-300)
         return up
 
-    def _maximise(self, counts, shares) -> None:
-        """Set all probabilities to expected shares."""
-        self.root = shares / shares.sum()
-        seen = counts.sum(axis=2, keepdims=True)
-        fitted = counts / np.maximum(seen, 1e-12)
-        self.conditionals = np.where(seen > 1e-12, fitted, self.conditionals)
+
+def _move(now, target, length):
+    """Return probabilities beyond those of a plain step, in logarithms."""
+    out = []
+    for old, new in zip(now, target, strict=True):
+        ratio = np.log(np.maximum(new, 1e-300)) - np.log(np.maximum(old, 1e-300))
+        far = old * np.exp(np.clip(length * ratio, -50.0, 50.0))
+        out.append(far / np.maximum(far.sum(axis=-1, keepdims=True), 1e-300))
+    return tuple(out)
 
 
 @inner

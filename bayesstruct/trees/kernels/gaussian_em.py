@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bayesstruct.trees.kernels.climbing import climb
+
 __all__ = ["GaussianTree", "outward"]
 
 _LARGEST = 1.0 - 1e-6
@@ -30,7 +32,7 @@ class GaussianTree:
         self, lines: Sequence[tuple[int, int]], correlations: Sequence[float] | np.ndarray, m: int
     ):
         self.lines = np.array(lines, int).reshape(-1, 2)
-        self.correlations = np.clip(np.array(correlations, float), -_LARGEST, _LARGEST)
+        self.correlations = _inside(np.array(correlations, float))
         self.m = m
         self.log_likelihood = -np.inf
         self._order = outward(self.lines)
@@ -64,7 +66,7 @@ class GaussianTree:
     def fit(
         self, s: np.ndarray, n: int, *, tol: float = 1e-4, max_iter: int = 2000
     ) -> "GaussianTree":
-        """Raise the likelihood until an iteration gains less than `tol`.
+        """Raise the likelihood until a step gains less than `tol`.
 
         Parameters
         ----------
@@ -75,19 +77,21 @@ class GaussianTree:
             In units of the log likelihood.
         max_iter : int
         """
-        before = -np.inf
-        for _ in range(max_iter):
-            self.log_likelihood = self._likelihood(s, n)
-            if self.log_likelihood - before < tol:
-                break
-            before = self.log_likelihood
-            if self.m > len(self.lines):
-                moments = s
-            else:
-                moments = self.moments(s)
+        a, b = self.lines.T
+
+        def evaluate(r):
+            self.correlations = r
+            moments = self.moments(s) if self.m <= len(self.lines) else s
             sd = np.sqrt(moments.diagonal())
-            a, b = self.lines.T
-            self.correlations = np.clip(moments[a, b] / (sd[a] * sd[b]), -_LARGEST, _LARGEST)
+            return self._likelihood(s, n), _inside(moments[a, b] / (sd[a] * sd[b]))
+
+        def move(now, target, length):
+            z = np.arctanh(now)
+            return _inside(np.tanh(z + length * (np.arctanh(target) - z)))
+
+        self.correlations, self.log_likelihood = climb(
+            evaluate, move, self.correlations, tol=tol, max_iter=max_iter
+        )
         return self
 
     def _likelihood(self, s, n) -> float:
@@ -95,6 +99,11 @@ class GaussianTree:
         _, log_det = np.linalg.slogdet(own)
         trace = np.trace(np.linalg.solve(own, s))
         return float(-0.5 * n * (self.m * np.log(2.0 * np.pi) + log_det + trace))
+
+
+def _inside(r) -> np.ndarray:
+    """Correlations, kept from 1 and -1."""
+    return np.clip(r, -_LARGEST, _LARGEST)
 
 
 def outward(lines: np.ndarray) -> list[tuple[int, int, int]]:

@@ -1,5 +1,7 @@
 """Complete tables of numbers, of states or of both, for trees."""
 
+import warnings
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bayesstruct.data.arguments import choice
-from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.data.states import StateTable
+from bayesstruct.data.errors import TableError, column_list, warn
+from bayesstruct.data.states import MAX_LEVELS, StateTable
 from bayesstruct.data.table import Table
 from bayesstruct.networks.data.mixed_coding import MixedCoding
 from bayesstruct.networks.data.mixed_tables import MixedTable
@@ -71,23 +73,28 @@ def read_tree_columns(
         raise ValueError(f"`kinds` belongs to columns='mixed', not to {columns!r}; leave it out")
     if states is not None and columns != "states":
         raise ValueError(f"`states` belongs to columns='states', not to {columns!r}; leave it out")
+    with warnings.catch_warnings():
+        # This remark is about priors; columns that determine each other are refused by who needs that.
+        warnings.filterwarnings("ignore", ".*is a linear combination")
+        read = _read(data, columns, kinds, states)
+    _check(read)
+    return read
+
+
+def _read(data, columns, kinds, states) -> TreeColumns:
+    """Read a table."""
     if columns == "mixed":
-        read = _mixed(data, kinds)
-    elif columns == "states":
+        return _mixed(data, kinds)
+    if columns == "states":
         table = StateTable.read(data, states=states)
         family = ("multinomial",) * table.p
         coding = MixedCoding(table.names, family, table.levels, np.zeros(table.p), np.ones(table.p))
         values = np.where(table.missing, np.nan, table.codes)
-        read = TreeColumns(values, np.array(table.states, np.int64), coding)
-    else:
-        numbers = Table.continuous(data, discrete=_DISCRETE)
-        p = numbers.p
-        coding = MixedCoding(
-            numbers.names, ("normal",) * p, ((),) * p, numbers.location, numbers.scale
-        )
-        read = TreeColumns(numbers.values, np.zeros(p, np.int64), coding)
-    _check(read)
-    return read
+        return TreeColumns(values, np.array(table.states, np.int64), coding)
+    numbers = Table.continuous(data, discrete=_DISCRETE)
+    p = numbers.p
+    coding = MixedCoding(numbers.names, ("normal",) * p, ((),) * p, numbers.location, numbers.scale)
+    return TreeColumns(numbers.values, np.zeros(p, np.int64), coding)
 
 
 def _mixed(data, kinds) -> TreeColumns:
@@ -98,8 +105,27 @@ def _mixed(data, kinds) -> TreeColumns:
         raise ValueError(
             f"`kinds`: numbers in a tree are normal, and {column_list(odd)} should not be; leave this out"
         )
-    table = MixedTable.read(data, kinds=kinds)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*few whole numbers")
+        table = MixedTable.read(data, kinds=kinds)
+    given = set(map(str, kinds or ()))
+    few = [
+        name
+        for name, column, r in zip(table.names, table.values.T, table.states, strict=True)
+        if not r and name not in given and _few_whole(column)
+    ]
+    if few and table.n > MAX_LEVELS:
+        warn(
+            f"{column_list(few)}: few whole numbers, which are taken as normal; if they are states, make them categories "
+            '(pandas.Categorical), or say columns="states" if all columns hold states; columns="numbers" says that numbers are meant'
+        )
     return TreeColumns(table.values, np.array(table.states, np.int64), MixedCoding.of(table))
+
+
+def _few_whole(column: np.ndarray) -> bool:
+    """Whether a column holds few different numbers, all of them whole."""
+    seen = np.unique(column[~np.isnan(column)])
+    return len(seen) <= MAX_LEVELS and bool((seen % 1 == 0).all())
 
 
 def _check(read: TreeColumns) -> None:

@@ -181,7 +181,8 @@ def latent_tree(
     variances and forms groups by average linkage, cut where a test at 1 % of equal differences rejects; nodes then move to the group whose parent explains
     their correlations best. (The source groups by k-means and silhouettes.) Strong dependences are known better than weak ones: leaves that
     depend on the rest by .2 are often in a wrong place even in a thousand rows. A column that is independent of all others is joined somewhere: there is no
-    forest. The estimate has no measure of uncertainty.
+    forest. Where no such tree is true, methods differ, and ``"rg"`` may fit
+    worse than :func:`chow_liu`: compare ``bic``. The estimate has no measure of uncertainty.
 
     References
     ----------

@@ -36,8 +36,8 @@ def test_the_likelihood_of_numbers_is_that_of_the_normal_distribution_and_grows(
     tree = GaussianTree(LINES, [0.3, -0.3, 0.4, 0.3, 0.3, 0.3], 5)
     before = -np.inf
     for _ in range(30):
-        law = multivariate_normal(np.zeros(5), tree.covariance()[:5, :5])
         tree.fit(s, len(x), tol=-np.inf, max_iter=1)
+        law = multivariate_normal(np.zeros(5), tree.covariance()[:5, :5])
         np.testing.assert_allclose(tree.log_likelihood, law.logpdf(z).sum(), rtol=1e-10)
         assert tree.log_likelihood > before - 1e-9
         before = tree.log_likelihood
@@ -51,7 +51,7 @@ def test_correlations_maximise_the_likelihood():
     )
 
     def loss(r):
-        return -GaussianTree(LINES, r, 5).fit(s, n, max_iter=1).log_likelihood
+        return -GaussianTree(LINES, r, 5).fit(s, n, max_iter=0).log_likelihood
 
     found = minimize(loss, [0.4, -0.4, 0.4, 0.4, 0.4, 0.4], bounds=[(-0.99, 0.99)] * 6)
     np.testing.assert_allclose(tree.log_likelihood, -found.fun, atol=1e-4)
@@ -88,11 +88,25 @@ def test_the_likelihood_of_states_is_that_of_all_hidden_states_and_grows():
     tree, codes = states()
     before = -np.inf
     for _ in range(20):
-        expected = np.log(enumerated(tree, codes).sum(axis=(1, 2))).sum()
         tree.fit(codes, tol=-np.inf, max_iter=1)
+        expected = np.log(enumerated(tree, codes).sum(axis=(1, 2))).sum()
         np.testing.assert_allclose(tree.log_likelihood, expected, rtol=1e-10)
         assert tree.log_likelihood > before - 1e-9
         before = tree.log_likelihood
+
+
+def test_longer_steps_end_where_plain_ones_do():
+    tree, codes = states()
+    other, _ = states()
+    for _ in range(300):
+        other.fit(codes, tol=-np.inf, max_iter=1)
+    plain = other.log_likelihood
+    tree.fit(codes, tol=1e-7)
+    # Plain steps still gain a little after so many.
+    assert tree.log_likelihood > plain - 1e-6
+    np.testing.assert_allclose(
+        tree.log_likelihood, np.log(enumerated(tree, codes).sum(axis=(1, 2))).sum(), rtol=1e-10
+    )
 
 
 def test_an_iteration_sets_probabilities_to_expected_shares():

@@ -253,7 +253,6 @@ def words():
         ({"distances": np.ones((3, 3)) - np.eye(3), "n": 2}, "`n`"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:.*linear combination")
 def test_bad_input_is_refused_with_the_column_and_the_remedy(options, words):
     with pytest.raises((TableError, ValueError), match=f"(?s){words}"):
         bs.solvers.latent_tree(**options)
