@@ -256,9 +256,9 @@ def _matrix(data, names, columns) -> list[str]:
     """Refuse a symmetric matrix of whole numbers over pairs of the columns."""
     if not all(all(isinstance(level, int) for level in column.levels) for column in columns):
         return []
-    rows = len(columns[0].codes)
-    if rows > len(columns):  # no square: of such a table only the labels are looked at
-        return matrix_problems(data, names, np.broadcast_to(np.nan, (rows, len(columns))))
+    shape = len(columns[0].codes), len(columns)
+    if shape[0] > shape[1]:  # no square: of such a table only the labels are looked at
+        return matrix_problems(data, names, np.broadcast_to(np.nan, shape))
     values = [np.array([*column.levels, np.nan], float)[column.codes] for column in columns]
     return matrix_problems(data, names, np.column_stack(values))
 
@@ -488,15 +488,13 @@ def _numbers(values, *, boolean=False):
 
 def _levels_and_codes(values, finite):
     """Sorted different values of a column, and the position of each value among them, -1 where it is NaN."""
-    known = ~np.isnan(values)
-    low = finite.min(initial=np.inf)
+    known, low = ~np.isnan(values), finite.min(initial=np.inf)
     if len(finite) and finite.max() - low < _COUNTED:
         places = (finite - low).astype(np.int64)
         seen = np.bincount(places) > 0
         levels, found = low + np.flatnonzero(seen), (np.cumsum(seen) - 1)[places]
     else:
-        levels = np.unique(finite)
-        found = np.searchsorted(levels, finite)
+        levels, found = np.unique(finite, return_inverse=True)
     codes = np.full(len(values), -1, np.int64)
     codes[known] = found
     return levels, codes
