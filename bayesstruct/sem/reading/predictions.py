@@ -23,7 +23,6 @@ from bayesstruct.networks.reading.effects import (
     weight_matrices,
 )
 from bayesstruct.networks.reading.extrapolation import warn_of_extrapolation
-from bayesstruct.sem.kernels.errors import BASE
 from bayesstruct.sem.kernels.settings import NOISES
 from bayesstruct.sem.priors.noise import noise_law
 from bayesstruct.sem.priors.records import SemNoise
@@ -114,6 +113,8 @@ class SemRows:
 
     @property
     def _moments(self):
+        from bayesstruct.sem.kernels.errors import BASE
+
         shape = self.params[-1]
         normal = shape.shape[-1] > len(BASE)
         return noise_law(NOISES[self.noise], normal=normal).moments(shape)

@@ -178,7 +178,7 @@ def fitted_lengths(lines: Sequence[tuple[int, int]], d: np.ndarray) -> Tree:
         Lengths are at least 0.
     """
     from scipy.sparse import csr_array
-    from scipy.sparse.linalg import lsqr
+    from scipy.sparse.linalg import LinearOperator, lsqr
 
     m, nodes = len(d), len(lines) + 1
     first, second = np.triu_indices(m, 1)
@@ -190,5 +190,6 @@ def fitted_lengths(lines: Sequence[tuple[int, int]], d: np.ndarray) -> Tree:
     at = np.concatenate(columns)
     of = np.repeat(np.arange(len(lines)), [len(own) for own in columns])
     design = csr_array((np.ones(len(at)), (at, of)), shape=(len(first), len(lines)))
-    length = lsqr(design, d[first, second], atol=1e-14, btol=1e-14, iter_lim=20 * nodes)[0]
+    product = LinearOperator(design.shape, matvec=design.dot, rmatvec=design.T.dot)
+    length = lsqr(product, d[first, second], atol=1e-14, btol=1e-14, iter_lim=20 * nodes)[0]
     return [(i, j, max(float(own), 0.0)) for (i, j), own in zip(lines, length, strict=True)]
