@@ -80,7 +80,7 @@ def read_tree_columns(
         values = np.where(table.missing, np.nan, table.codes)
         read = TreeColumns(values, np.array(table.states, np.int64), coding)
     else:
-        numbers = Table.continuous(data, discrete=_DISCRETE)
+        numbers = Table.continuous(data, discrete=_DISCRETE, prior=False)
         p = numbers.p
         coding = MixedCoding(
             numbers.names, ("normal",) * p, ((),) * p, numbers.location, numbers.scale
@@ -98,7 +98,7 @@ def _mixed(data, kinds) -> TreeColumns:
         raise ValueError(
             f"`kinds`: numbers in a tree are normal, and {column_list(odd)} should not be; leave this out"
         )
-    table = MixedTable.read(data, kinds=kinds)
+    table = MixedTable.read(data, kinds=kinds, prior=False)
     return TreeColumns(table.values, np.array(table.states, np.int64), MixedCoding.of(table))
 
 

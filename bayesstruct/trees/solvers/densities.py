@@ -50,9 +50,11 @@ def _pair(columns, states, new) -> np.ndarray:
     first, second = columns.T
     alone = _one(second, int(states[1]), new[:, 1])
     if not states[0]:
-        slope, level = np.polyfit(first, second, 1) if np.ptp(first) else (0.0, second.mean())
-        variance = (second - level - slope * first).var()
-        return _normal(new[:, 1], level + slope * new[:, 0], variance) - alone
+        centre = first.mean()
+        slope = (first - centre) @ second / ((first - centre) @ (first - centre))
+        expected = second.mean() + slope * (first - centre)
+        new_expected = second.mean() + slope * (new[:, 0] - centre)
+        return _normal(new[:, 1], new_expected, (second - expected).var()) - alone
     code, at = first.astype(np.int64), new[:, 0].astype(np.int64)
     seen = np.bincount(code, minlength=states[0])
     if not states[1]:
