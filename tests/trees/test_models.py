@@ -481,7 +481,7 @@ def test_bad_edge_covariates_are_refused():
 
 
 def test_rounding_leaves_edge_covariates_symmetric():
-    near = distance().to_numpy()
+    near = distance().to_numpy().copy()
     near[0, 1] = np.nextafter(near[0, 1], np.inf)
     model = bs.models.tree(numbers(p=4), edge_covariates={"distance": near})
     assert model["edge_coefficient"].eval().shape == (1,)

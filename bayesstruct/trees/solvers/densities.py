@@ -50,11 +50,12 @@ def _pair(columns, states, new) -> np.ndarray:
     first, second = columns.T
     alone = _one(second, int(states[1]), new[:, 1])
     if not states[0]:
-        centre = first.mean()
-        slope = (first - centre) @ second / ((first - centre) @ (first - centre))
-        expected = second.mean() + slope * (first - centre)
-        new_expected = second.mean() + slope * (new[:, 0] - centre)
-        return _normal(new[:, 1], new_expected, (second - expected).var()) - alone
+        # Differences from the means: products of numbers far from zero would lose digits.
+        centre, level = first.mean(), second.mean()
+        x, y = first - centre, second - level
+        slope = x @ y / (x @ x)
+        given = level + slope * (new[:, 0] - centre)
+        return _normal(new[:, 1], given, (y - slope * x).var()) - alone
     code, at = first.astype(np.int64), new[:, 0].astype(np.int64)
     seen = np.bincount(code, minlength=states[0])
     if not states[1]:
