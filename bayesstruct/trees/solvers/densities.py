@@ -50,12 +50,9 @@ def _pair(columns, states, new) -> np.ndarray:
     first, second = columns.T
     alone = _one(second, int(states[1]), new[:, 1])
     if not states[0]:
-        # Differences from the means: products of numbers far from zero would lose digits.
-        centre, level = first.mean(), second.mean()
-        x, y = first - centre, second - level
-        slope = x @ y / (x @ x)
-        given = level + slope * (new[:, 0] - centre)
-        return _normal(new[:, 1], given, (y - slope * x).var()) - alone
+        slope, level = np.polyfit(first, second, 1) if np.ptp(first) else (0.0, second.mean())
+        variance = (second - level - slope * first).var()
+        return _normal(new[:, 1], level + slope * new[:, 0], variance) - alone
     code, at = first.astype(np.int64), new[:, 0].astype(np.int64)
     seen = np.bincount(code, minlength=states[0])
     if not states[1]:
