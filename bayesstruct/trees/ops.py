@@ -43,7 +43,7 @@ __all__ = [
 class _OfPairs(InterpretedOp):
     """An Op on (..., pairs) vectors that works on one vector at a time."""
 
-    __props__ = ()
+    __props__: tuple[str, ...] = ()
     dtype = "float64"
 
     def core_shape(self, pairs):

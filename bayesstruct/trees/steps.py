@@ -160,7 +160,9 @@ class _Nothing:
 def _table_of(model, part: "TreePart", step) -> Any:
     if isinstance(part, NumberPart):
         return _Numbers(model, part, step)
-    return (_States if isinstance(part, StatePart) else _Nothing)(model, part, step)
+    if isinstance(part, StatePart):
+        return _States(model, part, step)
+    return _Nothing(model, part, step)
 
 
 @dataclass_state
