@@ -29,8 +29,8 @@ class Option:
         That of the model; None if the model works it out.
     choices : tuple of str
         Words that are accepted: all values of a choice, others beside numbers and truth values.
-    above, least, below : float, optional
-        Bounds of numbers: exclusive lower one, inclusive lower one, exclusive upper one.
+    above, least, below, most : float, optional
+        Bounds of numbers: exclusive lower one, inclusive lower one, exclusive upper one, inclusive upper one.
     required : bool
         Whether the model cannot do without it.
     """
@@ -43,6 +43,7 @@ class Option:
     above: float | None = None
     least: float | None = None
     below: float | None = None
+    most: float | None = None
     required: bool = False
 
     @property
@@ -110,6 +111,13 @@ _LOADINGS = _positive(
 _WEIGHTS = _positive("weight_scale", "Scale of the weights; has a prior by default.")
 _MAX = _whole("max_features", "Maximum number of features; a chain that needs more stops.")
 _CONCENTRATION = _positive("concentration", "Second parameter of the process.", 1.0)
+_NORMAL = Option(
+    "normal_probability",
+    "number",
+    "Of exactly normal noise in a column, with noise mixture; 0.5 by default.",
+    least=0,
+    most=1,
+)
 _DISCOUNT = _number("discount", "Third parameter of the process.", 0.0, least=0, below=1)
 _UNOBSERVED = Option(
     "unobserved", "pairs", "Pair of which it is not known whether it is linked.", ()

@@ -12,7 +12,7 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.tables.missing_codes import record_codes
-from bayesstruct.data.arguments import choice, number
+from bayesstruct.data.arguments import choice, number, optional_number
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import refuse_coded_states
 from bayesstruct.networks.data.tables import network_table
@@ -37,7 +37,7 @@ def tree(
     edge_probability: "float | pd.DataFrame | ArrayLike" = 0.5,
     forbidden: Iterable[tuple[str, str]] = (),
     edge_covariates: "dict[str, pd.DataFrame | ArrayLike] | None" = None,
-    coefficient_scale: float = 1.0,
+    coefficient_scale: float | None = None,
     equivalent_sample_size: float = 1.0,
     states: Any = None,
     missing_codes: Any = None,
@@ -70,8 +70,8 @@ def tree(
         What is known of pairs of columns and may say where edges are, such as their distance: names, and for each a symmetric (p, p) array or
         DataFrame. They are standardised over the edges that are allowed, and the log odds of the prior are
         :math:`\log \frac{q_{ij}}{1 - q_{ij}} + \sum_k \beta_k z_{ijk}` with coefficients :math:`\beta_k` that are learned.
-    coefficient_scale : float, default 1
-        Standard deviation of the normal prior of these coefficients.
+    coefficient_scale : float, optional
+        Standard deviation of the normal prior of these coefficients, 1 by default.
     equivalent_sample_size : float, default 1
         Rows that the prior is worth.
     states : list or dict of lists, optional
@@ -158,11 +158,13 @@ def tree(
     )
     table = checked.table
     log_odds = tree_log_odds(table.names, edge_probability, forbidden)
-    scale = number("coefficient_scale", coefficient_scale, above=0)
+    scale = optional_number("coefficient_scale", coefficient_scale, above=0)
+    if scale is not None and not edge_covariates:
+        raise ValueError("`coefficient_scale` goes with `edge_covariates`; leave it out")
     given = {} if edge_covariates is None else edge_covariates
     covariates = read_edge_covariates(given, table.names, np.isfinite(log_odds))
     with pm.Model(coords=table.coords) as model:
-        edge = random_tree(table, log_odds, covariates, scale)
+        edge = random_tree(table, log_odds, covariates, 1.0 if scale is None else scale)
         observe = observe_numbers if score == "bge" else observe_states
         observe(table, edge, size)
         record_codes(missing_codes)

@@ -191,11 +191,13 @@ def _check_bounds(option: Option, value: float) -> None:
         and (option.above is None or value > option.above)
         and (option.least is None or value >= option.least)
         and (option.below is None or value < option.below)
+        and (option.most is None or value <= option.most)
     )
     if right:
         return
-    if option.below is not None:
-        bounds = f"between {low:g} and {option.below:g}"
+    high = option.below if option.below is not None else option.most
+    if high is not None:
+        bounds = f"between {low:g} and {high:g}"
     elif option.above is not None:
         bounds = f"above {option.above:g} and finite"
     else:

@@ -201,7 +201,12 @@ def remarks(
 
 
 def mixed_remarks(
-    names: list[str], values: np.ndarray, categorical: np.ndarray, by_order: np.ndarray
+    names: list[str],
+    values: np.ndarray,
+    categorical: np.ndarray,
+    by_order: np.ndarray,
+    *,
+    prior: bool = True,
 ) -> list[str]:
     """List properties that may not be intended of a valid table in which some columns count by their order.
 
@@ -211,12 +216,17 @@ def mixed_remarks(
     values : (n, p) array of float
     categorical, by_order : (p,) arrays of bool
         Columns of text or categories, and those that are not normal.
+    prior : bool
+        As for `Table.continuous`.
     """
     numbers, normal = np.flatnonzero(~categorical), np.flatnonzero(~by_order)
     own = [names[j] for j in numbers]
+    found = number_remarks(own, values[:, numbers], ~by_order[numbers])
+    if not prior:
+        return found
     return [
         *_missing(names, values),
-        *number_remarks(own, values[:, numbers], ~by_order[numbers]),
+        *found,
         *(_collinear([names[j] for j in normal], values[:, normal]) if len(normal) > 1 else []),
     ]
 

@@ -226,8 +226,17 @@ def _check_free(model, rv):
         raise NotRecognized(f"{rv.name!r} has a transform; give it default_transform=None")
 
 
+def _indicators(rv, shape, d, seed):
+    """Return which columns have normal noise at a point: none, all, then those whose number has a binary digit."""
+    if shape != (d,):
+        raise NotRecognized(f"{rv.name!r} is not one value for each of the {d} columns")
+    if seed in _SEEDS:
+        return np.full(d, seed == _SEEDS[1], int)
+    return np.arange(d) >> (seed - _SEEDS[-1] - 1) & 1
+
+
 class _Values:
-    """Parameters of the distributions at two random points."""
+    """Parameters of the distributions at two random points, and at more where columns have indicators."""
 
     def __init__(self, model, dag, rows, found):
         self.found, self.rows = found, rows
@@ -238,7 +247,13 @@ class _Values:
             tensors += own
         tensors.append(observed_values(model, rows))
         evaluate = Expressions(model, tensors, _MODE)
-        points = [self._point(model, dag, seed) for seed in _SEEDS]
+        seeds = [*_SEEDS]
+        if (
+            BernoulliRV in found
+        ):  # the binary digits of the number of a column tell it from the others
+            d = len(dag.owner.op.names)
+            seeds += range(_SEEDS[-1] + 1, _SEEDS[-1] + 1 + (d - 1).bit_length())
+        points = [self._point(model, dag, seed) for seed in seeds]
         self.points = [{kind: point[rv.name] for kind, rv in found.items()} for point in points]
         self.values = [evaluate(point) for point in points]
         self.d = points[0][dag.name].shape[-1]
@@ -250,8 +265,8 @@ class _Values:
             shape = np.shape(point[rv.name])
             if kind is DirichletRV:
                 point[rv.name] = rng.dirichlet(np.ones(shape[-1]), size=shape[:-1])
-            elif kind is BernoulliRV:  # at one point all, at the other none
-                point[rv.name] = np.full(shape, seed == _SEEDS[1], int)
+            elif kind is BernoulliRV:
+                point[rv.name] = _indicators(rv, shape, len(dag.owner.op.names), seed)
             elif kind is NoiseDegreesRV:
                 point[rv.name] = 3.0 + rng.random(shape)
             else:

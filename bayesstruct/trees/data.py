@@ -55,7 +55,7 @@ def _standardised(label, matrix, names, free):
         )
     for wrong, what in (
         (~np.isfinite(values), "is no number"),
-        (values != values.T, "is not symmetric"),
+        (~np.isclose(values, values.T, rtol=1e-9, atol=0.0), "is not symmetric"),
     ):
         found = np.argwhere((wrong | wrong.T) & free)
         if len(found):

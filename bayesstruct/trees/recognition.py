@@ -148,6 +148,8 @@ def tree_part(model: "Model", tree: "TensorVariable") -> TreePart:
     """
     if tree not in model.free_RVs:
         raise NotRecognized(f"{tree.name!r} is observed")
+    if tree.type.ndim != 1:
+        raise NotRecognized(f"{tree.name!r} holds several trees; make a variable of each")
     children = children_of(model, tree)
     if not children:
         return TreePart(tree)
@@ -155,6 +157,8 @@ def tree_part(model: "Model", tree: "TensorVariable") -> TreePart:
         raise NotRecognized(f"{children[0].name!r} depends on it, and it is a forest")
     if any(is_op(child, TreePrecisionRV) for child in children):
         return _numbers(model, tree, children)
+    if not any(is_op(child, (ProbabilityTablesRV, *_STATES)) for child in children):
+        _refuse(children, tree)
     return _states(model, tree, children)
 
 
@@ -222,8 +226,9 @@ def _the_one(variables, kinds, allowed, parent):
 
 def _refuse(variables, parent):
     if variables:
+        verb = "depends" if len(variables) == 1 else "depend"
         raise NotRecognized(
-            f"{', '.join(repr(rv.name) for rv in variables)} depends on {parent.name!r}"
+            f"{', '.join(repr(rv.name) for rv in variables)} {verb} on {parent.name!r}"
         )
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.arguments import choice, generator, number, whole_number
+from bayesstruct.data.arguments import choice, generator, number, numbers, whole_number
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -98,9 +98,7 @@ def latent_tree(
 
     n, k = whole_number("n", n, 1), whole_number("states", states, 2)
     choice("kind", kind, KINDS)
-    low, high = (number("correlations", own, above=0, most=1) for own in correlations)
-    if low > high:
-        raise ValueError("`correlations` has a smaller second number than first one; exchange them")
+    low, high = _bounds(correlations)
     rng = generator(random_seed)
     if graph is None:
         choice("shape", shape, SHAPES)
@@ -128,6 +126,19 @@ def latent_tree(
         graph=tree,
         hidden=pd.DataFrame({node: values[node] for node in unseen}, index=range(n)),
     )
+
+
+def _bounds(correlations) -> list[float]:
+    """Check the smallest and the largest correlation."""
+    pair = numbers("correlations", correlations)
+    if pair.shape != (2,):
+        raise ValueError(
+            "`correlations` is the smallest and the largest correlation, such as (0.4, 0.8); for one give it twice"
+        )
+    low, high = (number("correlations", own, above=0, most=1) for own in pair)
+    if low > high:
+        raise ValueError("`correlations` has a smaller second number than first one; exchange them")
+    return [low, high]
 
 
 def _checked(graph: Any) -> "nx.Graph":

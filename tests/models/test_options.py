@@ -87,6 +87,8 @@ def read(name, option, word):
         ("gaussian_neighbourhoods", "noise_prior", "2,.5", [2.0, 0.5]),
         ("bayesian_network", "tiers", "a,b;c", [["a", "b"], ["c"]]),
         ("bayesian_network", "max_parents", "3", 3),
+        ("lingam", "normal_probability", "0", 0.0),
+        ("linear_sem", "normal_probability", "1", 1.0),
         ("blockwise_gaussian_graphical", "blocks", "a,b;c", {"1": ["a", "b"], "2": ["c"]}),
         ("blockwise_gaussian_graphical", "blocks", "x=a,b;y=c", {"x": ["a", "b"], "y": ["c"]}),
         ("locally_constant_gaussian_graphical", "neighbours", "3x4", [3, 4]),
@@ -108,4 +110,7 @@ def test_numbers_are_held_to_their_bounds():
     for word in ("0", "1", "nan", "inf", "-.5", "many", "gamma:1,2", "beta:1", "beta:0,1"):
         with pytest.raises(ValueError, match="--edge-probability"):
             read_options("gaussian_graphical", [("edge_probability", word)])
+    for word in ("-.1", "1.1", "nan"):
+        with pytest.raises(ValueError, match="--normal-probability must be between 0 and 1"):
+            read_options("lingam", [("normal_probability", word)])
     assert np.isfinite(read_options("latent_features", [("baseline", "-2")])["baseline"])

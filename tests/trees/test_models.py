@@ -344,6 +344,14 @@ def test_models_of_another_form_are_refused():
     with pytest.raises(ValueError, match="'y' depends on 'mean'"):
         stepper(model)
     with pm.Model() as model:
+        pm.Potential("few", bs.SpanningTree("edge", np.zeros(3))[0])
+    with pytest.raises(ValueError, match="'few' depends on 'edge'"):
+        stepper(model)
+    with pm.Model() as model:
+        bs.SpanningTree("edge", np.zeros(3), shape=(2, 3))
+    with pytest.raises(ValueError, match="'edge' holds several trees; make a variable of each"):
+        stepper(model)
+    with pm.Model() as model:
         tree = bs.SpanningTree("edge", np.zeros(3))
         precision = TreePrecision("precision", tree)
         pm.MvNormal("x", np.zeros(3), tau=precision, observed=np.zeros((4, 3)))
@@ -467,4 +475,13 @@ def test_bad_edge_covariates_are_refused():
     with pytest.raises(TableError, match="no row and column for column 'd'"):
         bs.models.tree(table, edge_covariates={"distance": good.iloc[:3, :3]})
     with pytest.raises(ValueError, match="coefficient_scale"):
-        bs.models.tree(table, coefficient_scale=-1.0)
+        bs.models.tree(table, edge_covariates={"distance": good}, coefficient_scale=-1.0)
+    with pytest.raises(ValueError, match="`coefficient_scale` goes with `edge_covariates`"):
+        bs.models.tree(table, coefficient_scale=2.0)
+
+
+def test_rounding_leaves_edge_covariates_symmetric():
+    near = distance().to_numpy().copy()
+    near[0, 1] = np.nextafter(near[0, 1], np.inf)
+    model = bs.models.tree(numbers(p=4), edge_covariates={"distance": near})
+    assert model["edge_coefficient"].eval().shape == (1,)

@@ -59,6 +59,8 @@ def test_a_given_tree_and_seeds():
         ({"states": 1}, "`states`"),
         ({"correlations": (0.8, 0.2)}, "exchange"),
         ({"correlations": (0.0, 0.2)}, "correlations"),
+        ({"correlations": 0.5}, "smallest and the largest.*give it twice"),
+        ({"correlations": (0.1, 0.2, 0.3)}, "smallest and the largest"),
         ({"graph": nx.cycle_graph(3)}, "tree"),
     ],
 )

@@ -49,7 +49,9 @@ class MixedTable(NamedColumns):
     scale: np.ndarray
 
     @classmethod
-    def read(cls, data: Any, *, kinds: Any = None, counted: bool = False) -> "MixedTable":
+    def read(
+        cls, data: Any, *, kinds: Any = None, counted: bool = False, prior: bool = True
+    ) -> "MixedTable":
         """Check a table of numbers and states.
 
         Parameters
@@ -62,6 +64,8 @@ class MixedTable(NamedColumns):
             ``"ordinal"`` for ordered categories and ``"multinomial"`` for other states.
         counted : bool, default False
             Whether rows stand there as often as they were counted, so that copies are not remarked upon.
+        prior : bool, default True
+            As for :meth:`bayesstruct.data.Table.continuous`.
 
         Returns
         -------
@@ -100,7 +104,7 @@ class MixedTable(NamedColumns):
         refuse_copies(names, values, by_state, few)
         for remark in [*transposed_remarks(data), *([] if counted else copied_rows(values))]:
             warn(remark)
-        for remark in mixed_remarks(names, values, categorical, by_state):
+        for remark in mixed_remarks(names, values, categorical, by_state, prior=prior):
             warn(remark)
         for remark in _whole_numbers(names, values, few & ~by_state, own):
             warn(remark)

@@ -29,6 +29,7 @@ import math
 
 from typing import NamedTuple
 
+from bayesstruct.data.arguments import optional_number
 from bayesstruct.data.names import nearest
 from bayesstruct.networks.kernels.scores.base import positive
 
@@ -112,6 +113,8 @@ def sem_settings(
 
     Raises
     ------
+    TypeError
+        If `normal_probability` is not one number.
     ValueError
         If a name is unknown or a number is out of range.
 
@@ -157,17 +160,18 @@ def normal_share(noise: str, variances: str, given: float | None) -> float:
 
     Raises
     ------
+    TypeError
+        If it is not one number.
     ValueError
         If it is no probability, or positive where noise cannot be normal in place of a mixture.
     """
     may_be = noise == "mixture" and variances == "free"
-    if given is None:
+    share = optional_number("normal_probability", given, least=0, most=1)
+    if share is None:
         return 0.5 if may_be else 0.0
-    if not (isinstance(given, int | float) and 0.0 <= given <= 1.0):
-        raise ValueError(f"`normal_probability` must be between 0 and 1, it is {given!r:.60}")
-    if given and not may_be:
+    if share and not may_be:
         raise ValueError(
             "`normal_probability` goes with noise='mixture' and variances='free', not with "
             f"noise={noise!r} and variances={variances!r}; leave it out"
         )
-    return float(given)
+    return share

@@ -12,6 +12,10 @@ from bayesstruct.trees.kernels.gaussian_em import outward
 
 __all__ = ["DiscreteTree", "expected_counts"]
 
+_SMALL = (
+    1e-100  # products of messages below it are scaled: those of hundreds of neighbours would vanish
+)
+
 
 class DiscreteTree:
     """A tree of nodes with k states, of which the first m are observed.
@@ -108,6 +112,8 @@ class DiscreteTree:
         for _, parent, child in reversed(self.order):
             message = up[child] @ self.conditionals[child].T
             up[parent] *= message / np.maximum(message.sum(axis=1, keepdims=True), 1e-300)
+            # Products over hundreds of neighbours would vanish.
+            up[parent] /= np.maximum(up[parent].sum(axis=1, keepdims=True), 1e-300)
         return up
 
 
@@ -137,9 +143,15 @@ def _collect(order, conditionals, up, message, scale):
         size = max(size, 1e-300)
         scale[child] = size
         value += math.log(size)
+        top = 0.0
         for s in range(k):
             message[child, s] /= size
             up[parent, s] *= message[child, s]
+            top = max(top, up[parent, s])
+        if 0.0 < top < _SMALL:
+            value += math.log(top)
+            for s in range(k):
+                up[parent, s] /= top
     return value
 
 

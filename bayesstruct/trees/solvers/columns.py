@@ -73,10 +73,7 @@ def read_tree_columns(
         raise ValueError(f"`kinds` belongs to columns='mixed', not to {columns!r}; leave it out")
     if states is not None and columns != "states":
         raise ValueError(f"`states` belongs to columns='states', not to {columns!r}; leave it out")
-    with warnings.catch_warnings():
-        # This remark is about priors; columns that determine each other are refused by who needs that.
-        warnings.filterwarnings("ignore", ".*is a linear combination")
-        read = _read(data, columns, kinds, states)
+    read = _read(data, columns, kinds, states)
     _check(read)
     return read
 
@@ -91,7 +88,7 @@ def _read(data, columns, kinds, states) -> TreeColumns:
         coding = MixedCoding(table.names, family, table.levels, np.zeros(table.p), np.ones(table.p))
         values = np.where(table.missing, np.nan, table.codes)
         return TreeColumns(values, np.array(table.states, np.int64), coding)
-    numbers = Table.continuous(data, discrete=_DISCRETE)
+    numbers = Table.continuous(data, discrete=_DISCRETE, prior=False)
     p = numbers.p
     coding = MixedCoding(numbers.names, ("normal",) * p, ((),) * p, numbers.location, numbers.scale)
     return TreeColumns(numbers.values, np.zeros(p, np.int64), coding)
@@ -107,7 +104,7 @@ def _mixed(data, kinds) -> TreeColumns:
         )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*few whole numbers")
-        table = MixedTable.read(data, kinds=kinds)
+        table = MixedTable.read(data, kinds=kinds, prior=False)
     given = set(map(str, kinds or ()))
     few = [
         name

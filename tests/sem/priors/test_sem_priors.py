@@ -153,12 +153,13 @@ def test_the_prior_probability_of_normal_noise_is_that_of_prior_draws():
             {"noise": "mixture", "variances": "equal", "normal_probability": 0.5},
             "variances='free', not with noise='mixture' and variances='equal'; leave it out",
         ),
-        ({"noise": "mixture", "normal_probability": 1.5}, "between 0 and 1, it is 1.5"),
-        ({"noise": "mixture", "normal_probability": "no"}, "between 0 and 1, it is 'no'"),
+        ({"noise": "mixture", "normal_probability": 1.5}, "must be at most 1, it is 1.5"),
+        ({"noise": "mixture", "normal_probability": "no"}, "must be one number, not 'no'"),
+        ({"noise": "mixture", "normal_probability": True}, "must be one number, not True"),
     ],
 )
 def test_a_probability_of_normal_noise_that_does_not_fit_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         linear_sem(X, **options)
 
 
@@ -248,3 +249,9 @@ def test_columns_that_were_standardised_do_not_go_with_equal_variances():
         linear_sem(table, variances="equal")
     with pytest.raises(ValueError, match="largest of `known_variances`"):
         linear_sem(table, variances="known", known_variances=[1.0, 1e20, 1e-20])
+
+
+@pytest.mark.parametrize("given", [np.float32(0.5), np.int64(1)])
+def test_a_probability_of_normal_noise_may_be_a_number_of_any_type(given):
+    model = linear_sem(X, noise="mixture", normal_probability=given)
+    assert model["normal_noise"].owner.inputs[-1].eval() == given

@@ -138,13 +138,19 @@ def test_the_prior_probability_of_normal_noise_is_read_from_a_model():
 
 
 @pytest.mark.parametrize(
-    ("probability", "turned", "message"),
+    ("normal", "meaning", "message"),
     [
-        (np.array([0.5, 0.4, 0.5]), False, "does not have the same constants everywhere"),
-        (0.5, True, "not linked as in linear structural equations"),
+        (
+            {"p": np.array([0.5, 0.4, 0.5]), "shape": 3},
+            lambda own: own,
+            "does not have the same constants everywhere",
+        ),
+        ({"p": 0.5, "shape": 3}, lambda own: 1 - own, "not linked as in linear structural"),
+        ({"p": 0.5, "shape": 3}, lambda own: own[::-1], "not linked as in linear structural"),
+        ({"p": 0.5, "shape": 1}, lambda own: pm.math.stack([own[0]] * 3), "one value for each"),
     ],
 )
-def test_other_priors_and_meanings_of_normal_noise_are_refused(probability, turned, message):
+def test_other_priors_and_meanings_of_normal_noise_are_refused(normal, meaning, message):
     with pm.Model() as model:
         dag = bs.DAG("dag", list("abc"))
         scale = bs.distributions.NoiseScales("scale", dag, 5.0, 0.5)
@@ -153,8 +159,7 @@ def test_other_priors_and_meanings_of_normal_noise_are_refused(probability, turn
         shape = pm.Dirichlet(
             "share", 24.0 * np.tile(BASE, (3, 1)), shape=(3, 6), default_transform=None
         )
-        normal = pm.Bernoulli("normal", probability, shape=3)
-        alone = (1 - normal if turned else normal)[:, None]
+        alone = meaning(pm.Bernoulli("normal", **normal))[:, None]
         shape = pm.math.concatenate([shape * (1 - alone), alone], axis=1)
         matrix = bs.distributions.coefficient_matrix(weight, 3)
         law = bs.distributions.noise_law("mixture", normal=True)

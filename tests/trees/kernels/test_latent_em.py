@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 import bayesstruct as bs
@@ -150,3 +151,21 @@ def test_without_hidden_nodes_the_fit_is_the_tree_of_chow_and_liu():
     lines = [(place[a], place[b]) for a, b in tree.graph.edges]
     fitted = DiscreteTree(lines, np.full((4, 3, 3), 1 / 9), 5).fit(codes)
     np.testing.assert_allclose(fitted.log_likelihood, tree.log_likelihood, rtol=1e-12)
+
+
+def test_a_hidden_node_may_have_hundreds_of_neighbours():
+    rng, m, k = np.random.default_rng(2), 600, 5
+    joint = 0.04 * np.eye(k) + 0.8 / k**2
+    tree = DiscreteTree([(m, j) for j in range(m)], np.tile(joint, (m, 1, 1)), m)
+    codes = rng.integers(0, k, (40, m))
+    given = np.log(joint * k)[:, codes[:, 1:]].sum(
+        axis=2
+    )  # of all columns but the first, by hidden state
+    each = np.log(joint)[:, codes[:, 0]] + given
+    assert given.max() < np.log(np.finfo(float).tiny)
+    drawn = tree.draw(np.repeat(codes[:1], 4_000, axis=0), rng)[:, m]
+    share = np.exp(each[:, 0] - logsumexp(each[:, 0]))
+    found = np.bincount(drawn, minlength=k) / len(drawn)
+    assert (np.abs(found - share) < 4 * np.sqrt(share / len(drawn)) + 1e-9).all()
+    tree.fit(codes, max_iter=1)
+    np.testing.assert_allclose(tree.log_likelihood, logsumexp(each, axis=0).sum(), rtol=1e-10)

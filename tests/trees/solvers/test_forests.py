@@ -219,6 +219,13 @@ def test_the_distribution_of_numbers_has_products_of_correlations_along_paths():
     np.testing.assert_allclose(found.log_density(new), law.logpdf(new.to_numpy()), rtol=1e-9)
 
 
+@pytest.mark.parametrize("columns", ["numbers", "mixed"])
+@pytest.mark.parametrize("solve", [bs.solvers.chow_liu, bs.solvers.latent_tree])
+def test_nothing_is_said_of_a_prior(columns, solve):
+    frame = table_of("numbers", 5)
+    solve(frame.assign(b=frame["c"] + frame["d"]), columns=columns)  # warnings are errors here
+
+
 def test_a_mixed_distribution_sums_and_integrates_to_one():
     frame = table_of("mixed", 1)[["a", "b", "c", "d", "e"]]
     state = [name for name in NAMES if frame[name].dtype == "category"]
