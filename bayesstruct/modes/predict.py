@@ -93,6 +93,9 @@ def predict(
     sum. Draws under which the filled values are impossible, as under a
     BIC, are left out.
 
+    Of ``linear_sem`` and ``lingam`` with noise that is not normal up to 1,000 draws are used, each with ten normal distributions of the empty
+    values given random values of what is latent in the noise: with 1,000 draws means have a Monte Carlo error of about a hundredth of ``sd``.
+
     Of a network with ``score="mixed"`` up to 1,000 draws are used. A row with one empty value, or with several empty states, is
     computed for each draw: states exactly, numbers on a grid. With several empty values, numbers among them, up to 250 draws are used with 16 values each, that are
     weighted by the density of the filled values and then drawn in turn; ends of intervals of numbers are quantiles of draws.

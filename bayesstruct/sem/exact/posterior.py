@@ -57,7 +57,7 @@ class SemPosterior:
     probabilities, errors : (graphs,) arrays
         Posterior probabilities and their standard errors.
     log_evidence : float
-        Log of the sum over graphs of evidence times prior weight.
+        Log marginal likelihood of the table in the units of the model, averaged over the (normalised) prior of graphs.
     arc_probabilities, arc_errors : (d, d) DataFrame
         Rows are parents.
     weight_means : (d, d) DataFrame
@@ -199,6 +199,7 @@ def sem_posterior(problem: NetworkProblem, *, draws: int, rng: np.random.Generat
     logs = np.array([log for log, _ in batches])  # (batches, graphs)
     means = np.array([mean for _, mean in batches])
     weights = prior[np.arange(problem.d), places].sum(axis=1)
+    weights -= logsumexp(weights)
     combine = _combine_free if estimate is _free else _combine_shared
     full = combine(logs, means, places, weights, np.arange(_BATCHES))
     parts = [
