@@ -231,7 +231,7 @@ def _table_score(data, score, size, states):
     from bayesstruct.networks.kernels.scores.discrete import BDeu
     from bayesstruct.networks.kernels.scores.gaussian import BGe
 
-    table = network_table(data, score, states=states).table
+    table = network_table(data, score, states=states, imputes="bayesstruct.models.tree").table
     if score == "bge":
         return table, BGe(table.standardized, alpha_mu=size)
     return table, BDeu(table.codes, states=table.states, equivalent_sample_size=size)

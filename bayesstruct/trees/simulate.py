@@ -98,9 +98,7 @@ def latent_tree(
 
     n, k = whole_number("n", n, 1), whole_number("states", states, 2)
     choice("kind", kind, KINDS)
-    low, high = (number("correlations", own, above=0, most=1) for own in correlations)
-    if low > high:
-        raise ValueError("`correlations` has a smaller second number than first one; exchange them")
+    low, high = _range(correlations)
     rng = generator(random_seed)
     if graph is None:
         choice("shape", shape, SHAPES)
@@ -130,6 +128,18 @@ def latent_tree(
     )
 
 
+def _range(correlations: Any) -> tuple[float, float]:
+    """Return the smallest and the largest correlation."""
+    if np.shape(correlations) != (2,):
+        raise ValueError(
+            f"`correlations` is a pair of numbers such as (0.4, 0.8), the smallest and the largest one, not {correlations!r:.60}"
+        )
+    low, high = (number("correlations", own, above=0, most=1) for own in correlations)
+    if low > high:
+        raise ValueError("`correlations` has a smaller second number than first one; exchange them")
+    return low, high
+
+
 def _checked(graph: Any) -> "nx.Graph":
     """Return a copy of a tree with an attribute for hidden nodes."""
     import networkx as nx
@@ -138,6 +148,11 @@ def _checked(graph: Any) -> "nx.Graph":
         raise TypeError(f"`graph` must be an undirected networkx.Graph, not {type(graph).__name__}")
     if len(graph) < 2 or not nx.is_tree(graph):
         raise ValueError("`graph` must be a tree of two nodes or more")
+    names = [str(node) for node in graph]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(
+            f"`graph` has two nodes whose name is {twice[0]!r}; rename one, columns are told apart by the text of their names"
+        )
     tree: nx.Graph = nx.Graph()
     for node, unseen in graph.nodes(data="hidden"):
         tree.add_node(node, hidden=bool(unseen))

@@ -235,7 +235,7 @@ def words():
         ({"data": numbers().assign(x1=2.0)}, "'x1'.*constant"),
         ({"data": numbers().assign(x1=lambda t: 3 - t["x2"])}, "'x1' and 'x2'.*distance is 0"),
         ({"data": numbers().mask(numbers() > 1.5)}, "missing.*dropna"),
-        ({"data": numbers().assign(x1=lambda t: t["x1"] > 0)}, "'x1' hold states.*one kind"),
+        ({"data": numbers().assign(x1=lambda t: t["x1"] > 0)}, "'x1' holds states.*one kind"),
         ({"data": words().assign(x1=list("abc") * 20)}, "'x1'.*2 states.*merge"),
         ({"data": numbers(), "method": "rgx"}, "'clrg', 'clnj'"),
         ({"data": numbers(), "penalty": "aic"}, "'bic'"),
