@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.arguments import choice, number
+from bayesstruct.data.arguments import choice, sample_size
 from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.graphs.spanning_trees.maximum import maximum_spanning_forest
@@ -216,7 +216,7 @@ def tree_posterior(
     """
     choice("score", score, ("bge", "bdeu"))
     table, local = _table_score(
-        data, score, number("equivalent_sample_size", equivalent_sample_size, above=0), states
+        data, score, sample_size(equivalent_sample_size), states
     )
     odds = tree_log_odds(table.names, edge_probability, forbidden)
     alone, pairs = local.single_parents()

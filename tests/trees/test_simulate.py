@@ -59,6 +59,9 @@ def test_a_given_tree_and_seeds():
         ({"states": 1}, "`states`"),
         ({"correlations": (0.8, 0.2)}, "exchange"),
         ({"correlations": (0.0, 0.2)}, "correlations"),
+        ({"correlations": 0.5}, "pair of numbers"),
+        ({"correlations": (0.5,)}, "pair of numbers"),
+        ({"graph": nx.path_graph([1, "1", 2])}, "two nodes whose name is '1'"),
         ({"graph": nx.cycle_graph(3)}, "tree"),
     ],
 )
