@@ -215,9 +215,7 @@ def tree_posterior(
     True
     """
     choice("score", score, ("bge", "bdeu"))
-    table, local = _table_score(
-        data, score, sample_size(equivalent_sample_size), states
-    )
+    table, local = _table_score(data, score, sample_size(equivalent_sample_size), states)
     odds = tree_log_odds(table.names, edge_probability, forbidden)
     alone, pairs = local.single_parents()
     gains = pairs - alone[:, None]
