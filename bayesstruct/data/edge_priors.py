@@ -6,9 +6,8 @@ import numpy as np
 
 from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.data.errors import TableError, column_list, listing
-from bayesstruct.data.labels import aligned
+from bayesstruct.data.labels import aligned, read_pairs
 from bayesstruct.data.names import label_text
-from bayesstruct.data.pairs import read_pairs
 
 __all__ = ["FixedEdges", "StochasticBlock", "edge_probability_matrix", "fixed_edges"]
 

@@ -8,9 +8,8 @@ import numpy as np
 
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.errors import TableError, column_list, listing
-from bayesstruct.data.labels import aligned, warn_about_triangle
+from bayesstruct.data.labels import aligned, read_pairs, warn_about_triangle
 from bayesstruct.data.names import label_text, nearest
-from bayesstruct.data.pairs import read_pairs
 from bayesstruct.networks.kernels.dag_priors import PRIOR_KINDS, ParentPrior
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import numpy as np
 from bayesstruct.data.arguments import choice, generator, number
 from bayesstruct.data.checks import dependent_columns
 from bayesstruct.data.errors import TableError, column_list, listing, warn
-from bayesstruct.data.near_one import near_one
-from bayesstruct.data.table import Table
+from bayesstruct.data.table import Table, near_one
 from bayesstruct.sem.kernels.effects import total_effects
 from bayesstruct.sem.solvers.causal_order import MEASURES, causal_order
 from bayesstruct.sem.solvers.knowledge import knowledge_of, read_knowledge

@@ -10,7 +10,7 @@ equally probable and each other state of a neighbour is too; they differ with pr
 
 import numpy as np
 
-from bayesstruct.data.near_one import near_one
+from bayesstruct.data.table import near_one
 from bayesstruct.networks.kernels.scores.pair_counts import pair_counts, single_counts
 from bayesstruct.trees.kernels.grouping import Noise
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from scipy.special import xlogy
 
-from bayesstruct.data.near_one import near_one
+from bayesstruct.data.table import near_one
 from bayesstruct.networks.kernels.scores.pair_counts import pair_counts, single_counts
 
 __all__ = ["pairwise_information", "pairwise_parameters", "shared_variances"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bayesstruct.data.near_one import near_one
+from bayesstruct.data.table import near_one
 
 __all__ = ["log_density"]
 

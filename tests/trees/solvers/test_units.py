@@ -6,7 +6,7 @@ import pytest
 
 import bayesstruct as bs
 
-from bayesstruct.data.near_one import near_one
+from bayesstruct.data.table import near_one
 
 
 def table(n=60):
