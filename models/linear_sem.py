@@ -13,7 +13,7 @@ import pymc as pm
 
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.core.tables.rows import remember_rows
-from bayesstruct.data.arguments import choice, number, optional_number
+from bayesstruct.data.arguments import choice, optional_number, sample_size
 from bayesstruct.data.coding import coding_of
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.networks.model_parts import record_arcs
@@ -186,7 +186,7 @@ def linear_sem(
         raise ValueError(
             f"`edge_probability` goes with graph_prior='edge', not with {graph_prior!r}"
         )
-    size = number("equivalent_sample_size", equivalent_sample_size, above=0.0)
+    size = sample_size(equivalent_sample_size)
     width = optional_number("scale", scale, above=0.0)
     data, interventions = repeated_rows(row_counts, data, interventions)
     # Logarithms, which are advised for skewed columns, would change which variances are equal.

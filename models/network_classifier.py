@@ -25,7 +25,7 @@ from bayesstruct.classifiers.solvers.classifier import NetworkClassifier
 from bayesstruct.classifiers.solvers.structures import STRUCTURES, search
 from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.core.tables.rows import remember_rows
-from bayesstruct.data.arguments import choice, number
+from bayesstruct.data.arguments import choice, number, sample_size
 from bayesstruct.data.coding import coding_of
 from bayesstruct.data.errors import TableError, listing
 from bayesstruct.data.recoding import repeated_rows
@@ -217,7 +217,7 @@ def _size_of(bdeu, equivalent_sample_size, pseudo_count):
                 "`equivalent_sample_size`"
             )
         size = SAMPLE_SIZE if equivalent_sample_size is None else equivalent_sample_size
-        return number("equivalent_sample_size", size, above=0)
+        return sample_size(size)
     if equivalent_sample_size is not None:
         raise ValueError(
             "`equivalent_sample_size` belongs to structure='tan' with score='bdeu': the prior here is `pseudo_count`"

@@ -12,7 +12,7 @@ import numpy as np
 import pymc as pm
 
 from bayesstruct.core.tables.missing_codes import record_codes
-from bayesstruct.data.arguments import choice, number, optional_number
+from bayesstruct.data.arguments import choice, optional_number, sample_size
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import refuse_coded_states
 from bayesstruct.networks.data.tables import network_table
@@ -146,7 +146,7 @@ def tree(
         bs.plot_graph(idata)
     """
     choice("score", score, ("bge", "bdeu"))
-    size = number("equivalent_sample_size", equivalent_sample_size, above=0)
+    size = sample_size(equivalent_sample_size)
     refuse_coded_states(states, missing_codes)
     [data] = repeated_rows(row_counts, data)
     checked = network_table(

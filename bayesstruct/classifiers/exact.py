@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesstruct.classifiers.data import ClassifierTable, read_features
 from bayesstruct.classifiers.kernels.scores import SAMPLE_SIZE, ClassifierScore
-from bayesstruct.data.arguments import number
+from bayesstruct.data.arguments import sample_size
 from bayesstruct.data.coding import StateCoding
 from bayesstruct.data.errors import TableError
 from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, log_tree_sum
@@ -196,7 +196,7 @@ def averaged_tan(
     >>> averaged_tan(table, "y").probabilities(table[:2]).idxmax(axis=1).tolist()
     [0, 1]
     """
-    size = number("equivalent_sample_size", equivalent_sample_size, above=0)
+    size = sample_size(equivalent_sample_size)
     options = {
         "states": states,
         "missing_codes": missing_codes,

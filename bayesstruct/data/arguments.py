@@ -29,6 +29,7 @@ __all__ = [
     "optional_probability",
     "positive_by_column",
     "probability",
+    "sample_size",
     "table_numbers",
     "truth",
     "whole_number",
@@ -148,6 +149,24 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
         span = f"from {least} up" if most is None else f"from {least} to {most}"
         raise ValueError(f"`{name}` must be a whole number {span}, it is {value}")
     return int(value)
+
+
+def sample_size(value: Any, name: str = "equivalent_sample_size") -> float:
+    """Return how many rows a prior is worth, in a range in which rounding does not decide.
+
+    Raises
+    ------
+    TypeError
+        If it is not one real number.
+    ValueError
+        If it is not finite, or not between 1e-9 and 1e9.
+    """
+    rows = number(name, value, above=0)
+    if not 1e-9 <= rows <= 1e9:
+        raise ValueError(
+            f"`{name}` must be between 1e-9 and 1e9, it is {rows:g}: it is the number of rows that the prior is worth, usually about 1"
+        )
+    return rows
 
 
 def probability(name: str, value: Any) -> float:

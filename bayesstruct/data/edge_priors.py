@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.data.errors import TableError, column_list, listing
-from bayesstruct.data.labels import aligned
+from bayesstruct.data.labels import aligned, read_pairs
 from bayesstruct.data.names import label_text
 
 __all__ = ["FixedEdges", "StochasticBlock", "edge_probability_matrix", "fixed_edges"]
@@ -116,7 +116,7 @@ def fixed_edges(names, required=(), forbidden=()) -> FixedEdges:
 
 def _mask(names, pairs, label) -> np.ndarray:
     out = np.zeros((len(names), len(names)), bool)
-    for pair in pairs:
+    for pair in read_pairs(names, pairs, label, "edge"):
         i, j = _ends(names, pair, label)
         out[i, j] = out[j, i] = True
     return out
@@ -167,7 +167,7 @@ def edge_probability_matrix(
     p = len(names)
     probability = aligned(option, probability, names)
     try:
-        if isinstance(probability, str):
+        if probability is None or isinstance(probability, str):
             raise TypeError
         values = np.asarray(probability, dtype="float64")
     except (TypeError, ValueError):
@@ -187,9 +187,12 @@ def edge_probability_matrix(
     matrix = np.broadcast_to(values, (p, p)).copy()
     np.fill_diagonal(matrix, 0.5)
     if not ((matrix >= 0) & (matrix <= 1)).all():
-        raise TableError(f"{option} has values that are not between 0 and 1")
-    if not np.allclose(matrix, matrix.T):
-        raise TableError(f"{option} is not symmetric; an undirected edge has one probability")
+        where = _first(names, values, ~((matrix >= 0) & (matrix <= 1)))
+        raise TableError(f"{option} has values that are not between 0 and 1{where}")
+    if not (same := np.isclose(matrix, matrix.T)).all():
+        raise TableError(
+            f"{option} is not symmetric; an undirected edge has one probability{_first(names, values, ~same)}"
+        )
     fixed = fixed_edges(names, required, forbidden)
     certain = (fixed.required & (matrix == 0.0)) | (fixed.forbidden & (matrix == 1.0))
     clash = np.argwhere((values.ndim > 0) & certain)
@@ -200,3 +203,12 @@ def edge_probability_matrix(
             f"{'required' if fixed.required[i, j] else 'forbidden'}: the two conflict; remove one"
         )
     return fixed.fill(matrix)
+
+
+def _first(names, values, wrong) -> str:
+    """Name the first wrong value."""
+    if not values.ndim:
+        return f", it is {values:g}"
+    i, j = np.argwhere(wrong)[0]
+    back = "" if values[i, j] == values[j, i] else f" and, in the other direction, {values[j, i]:g}"
+    return f"; for {names[i]} -- {names[j]} it is {values[i, j]:g}{back}"

@@ -23,7 +23,7 @@ from bayesstruct.data.intake import read_columns
 from bayesstruct.data.matrices import crosstab_remarks, matrix_problems, transposed_remarks
 from bayesstruct.data.remarks import copied_rows
 
-__all__ = ["NamedColumns", "Table", "TableError", "TableWarning"]
+__all__ = ["NamedColumns", "Table", "TableError", "TableWarning", "near_one"]
 
 
 class NamedColumns:
@@ -257,6 +257,30 @@ class Table(NamedColumns):
     def standardized(self) -> np.ndarray:
         """``(values - location) / scale``, shape (n, p), NaN where missing."""
         return (self.values - self.location) / self.scale
+
+
+def near_one(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Divide columns by powers of two, which rounds nothing.
+
+    Parameters
+    ----------
+    values : (n, p) ndarray of float
+        Finite numbers.
+
+    Returns
+    -------
+    scaled : (n, p) ndarray
+        Columns whose largest magnitudes are from 1/2 to 1; columns of zeros stay as they are.
+    powers : (p,) ndarray of int
+        ``values`` is ``scaled * 2.0**powers``.
+
+    Examples
+    --------
+    >>> near_one(np.array([[6e200], [3e200]]))[0].T.round(3).tolist()
+    [[0.98, 0.49]]
+    """
+    _, powers = np.frexp(np.abs(values).max(axis=0))
+    return np.ldexp(values, -powers), powers
 
 
 def column_moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

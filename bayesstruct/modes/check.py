@@ -22,6 +22,7 @@ from bayesstruct.modes.quantities import (
     transposed,
 )
 from bayesstruct.sem.reading.directions import direction_notes
+from bayesstruct.sem.reading.noise import NORMAL
 from bayesstruct.sem.reading.noise_check import noise_notes
 
 if TYPE_CHECKING:
@@ -178,7 +179,8 @@ def check(idata: "xr.DataTree") -> Check:
     ``change`` of :class:`bayesstruct.steps.NetworkMCMC` and others), no more
     than five changes were to be expected in all draws, and none was seen: then it is "the same in every draw of every chain", with the largest
     of these probabilities, and that is convergence: the posterior has its mass on one graph. It is the probability of a single change, and no evidence about graphs that
-    are several changes away: start chains at different graphs where these may matter. Chains that are each constant, at
+    are several changes away: start chains at different graphs where these may matter. In the same way kinds of noise that never
+    changed are judged by the statistic ``normal_change`` of :class:`bayesstruct.steps.LinearSemMCMC`. Chains that are each constant, at
     different values, have not converged, and one constant chain cannot tell. Functions of a graph of which
     some edges changed, such as the number of edges, may be constant.
 
@@ -232,13 +234,17 @@ def _check_graphs(idata, posterior) -> Check:
     known = *other_forms(posterior), *labelled_blocks(posterior.draws)
     mixing = posterior.indicator_ess(), posterior.indicator_rhat()
     still = _constant_graph(posterior, _statistics(idata))
+    noise = _constant_noise(posterior, _statistics(idata)) or still
     of_graph = still or (f"constant in all chains, while {what}s changed", True)
     rows = [
         _variable_row(f"number of {what}s", n_edges(posterior), of_graph),
         _variable_row("distance to the median graph", graph_distance(posterior), of_graph),
         _indicator_row(posterior, mixing, still),
         *_block_rows(posterior.draws),
-        *(_variable_row(name, v, still) for name, v in parameters(posterior.draws, known)),
+        *(
+            _variable_row(name, v, noise if name == NORMAL else still)
+            for name, v in parameters(posterior.draws, known)
+        ),
         *_left_out(idata, len(posterior.variables)),
         *_divergences(idata),
     ]
@@ -284,7 +290,20 @@ def _constant_graph(posterior, statistics) -> tuple[str, bool] | None:
         change = float(statistics["change"].mean())
     else:
         return _STUCK, False
-    told = f"a change of one {what} had the probability {change or _LEAST:.1g} a draw, or less"
+    return _unmoved(posterior, change, f"one {what}")
+
+
+def _constant_noise(posterior, statistics) -> tuple[str, bool] | None:
+    """Verdict on kinds of noise that are the same in all draws; None where the step does not say how probable others were."""
+    if "normal_change" not in statistics:
+        return None
+    change = float(statistics["normal_change"].mean())
+    return _unmoved(posterior, change, "the noise of one column") if np.isfinite(change) else None
+
+
+def _unmoved(posterior, change: float, what: str) -> tuple[str, bool]:
+    """Verdict on what never changed, by the probability of a change in each draw."""
+    told = f"a change of {what} had the probability {change or _LEAST:.1g} a draw, or less"
     if change * posterior.n_draws > UNSEEN:
         return f"did not move, although {told}", False
     if posterior.n_chains == 1:

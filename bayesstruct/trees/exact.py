@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.arguments import choice, number
+from bayesstruct.data.arguments import choice, sample_size
 from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.graphs.spanning_trees.maximum import maximum_spanning_forest
@@ -215,9 +215,7 @@ def tree_posterior(
     True
     """
     choice("score", score, ("bge", "bdeu"))
-    table, local = _table_score(
-        data, score, number("equivalent_sample_size", equivalent_sample_size, above=0), states
-    )
+    table, local = _table_score(data, score, sample_size(equivalent_sample_size), states)
     odds = tree_log_odds(table.names, edge_probability, forbidden)
     alone, pairs = local.single_parents()
     gains = pairs - alone[:, None]
@@ -231,7 +229,7 @@ def _table_score(data, score, size, states):
     from bayesstruct.networks.kernels.scores.discrete import BDeu
     from bayesstruct.networks.kernels.scores.gaussian import BGe
 
-    table = network_table(data, score, states=states).table
+    table = network_table(data, score, states=states, imputes="bayesstruct.models.tree").table
     if score == "bge":
         return table, BGe(table.standardized, alpha_mu=size)
     return table, BDeu(table.codes, states=table.states, equivalent_sample_size=size)

@@ -149,6 +149,11 @@ def _checked(graph: Any) -> "nx.Graph":
         raise TypeError(f"`graph` must be an undirected networkx.Graph, not {type(graph).__name__}")
     if len(graph) < 2 or not nx.is_tree(graph):
         raise ValueError("`graph` must be a tree of two nodes or more")
+    names = [str(node) for node in graph]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(
+            f"`graph` has two nodes whose name is {twice[0]!r}; rename one, columns are told apart by the text of their names"
+        )
     tree: nx.Graph = nx.Graph()
     for node, unseen in graph.nodes(data="hidden"):
         tree.add_node(node, hidden=bool(unseen))

@@ -202,11 +202,16 @@ class TreeDraws(GibbsStep):
 
     Notes
     -----
-    Statistics of each draw: ``log_score``, the log probability of the tree given the table, as it is completed, and the log weights of its prior.
+    Statistics of each draw: ``log_score``, the log probability of the tree given the table, as it is completed, and the log weights of its prior; and
+    ``change``, the probability that a draw given the same table and weights is another tree, by which :func:`bayesstruct.check` judges
+    a tree that is the same in all draws.
     """
 
     name = STEP
-    stats_dtypes_shapes: dict[str, tuple[type, list]] = {"log_score": (float, [])}
+    stats_dtypes_shapes: dict[str, tuple[type, list]] = {
+        "log_score": (float, []),
+        "change": (float, []),
+    }
     _state_class = TreeDrawsState
 
     def prepare(self, model, drawn):
@@ -250,7 +255,8 @@ class TreeDraws(GibbsStep):
         [lines] = trees.draw(1, self.rng)
         point[self.tree] = indicators(lines, trees.n)[self.ground :]
         self.table.draw(self.rng, lines, point)
-        return point, [{"log_score": trees.log_probability(lines)}]
+        score = trees.log_probability(lines)
+        return point, [{"log_score": score, "change": -np.expm1(min(score, 0.0))}]
 
     @staticmethod
     def competence(var, has_grad):

@@ -29,6 +29,8 @@ def test_required_and_forbidden_edges():
         ({"required": [("a", "z")]}, "('a', 'z') is not a pair of columns"),
         ({"required": ["ab c"]}, "is not a pair of columns"),
         ({"required": ["ab"]}, "is not a pair of columns"),
+        ({"required": ("a", "b")}, "for one edge pass required=[('a', 'b')]"),
+        ({"forbidden": {"a": "b"}}, "not a dict: pass list(edges.items())"),
         ({"forbidden": [("a", "a")]}, "joins a column with itself"),
         ({"required": [("a", "b")], "forbidden": [("b", "a")]}, "both required and forbidden"),
     ],
@@ -37,6 +39,13 @@ def test_wrong_fixed_edges(kwargs, message):
     with pytest.raises(TableError) as error:
         fixed_edges(NAMES, **kwargs)
     assert message in str(error.value)
+
+
+def test_fixed_edges_are_a_list_or_nothing():
+    assert not fixed_edges(NAMES, None, None).forbidden.any()
+    for wrong in (5, "ab"):
+        with pytest.raises(ValueError, match="`forbidden` is a list of pairs of columns, not"):
+            fixed_edges(NAMES, forbidden=wrong)
 
 
 def test_probabilities_that_contradict_are_refused():
@@ -76,10 +85,15 @@ def test_values_of_columns_are_read_by_label():
 @pytest.mark.parametrize(
     ("probability", "message"),
     [
-        (1.5, "between 0 and 1"),
+        (1.5, "between 0 and 1, it is 1.5"),
+        (None, "no number"),
+        (np.where(np.eye(3)[[1, 0, 2]] > 0, -0.5, 0.5), "between 0 and 1; for . -- . it is -0.5"),
         ("beta", r"no number \('beta'\).*pm.Beta.dist"),
         (np.full((2, 2), 0.5), "3 x 3"),
-        (np.array([[0.5, 0.1, 0.5], [0.9, 0.5, 0.5], [0.5, 0.5, 0.5]]), "not symmetric"),
+        (
+            np.array([[0.5, 0.1, 0.5], [0.9, 0.5, 0.5], [0.5, 0.5, 0.5]]),
+            "not symmetric; .* it is 0.1 and, in the other direction, 0.9",
+        ),
         (pd.DataFrame(np.full((2, 2), 0.5), list("ab"), list("ab")), "'c'"),
     ],
 )

@@ -95,6 +95,29 @@ def test_a_constant_graph_is_judged_by_the_probability_of_a_change_that_the_step
     assert all(row.ok is (change < 0.01) for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("change", "words", "ok"),
+    [
+        (1e-4, "the same in every draw of every chain: a change of the noise of one column", True),
+        (0.2, "did not move, although a change of the noise of one column", False),
+        (np.nan, "did not move: ", False),
+    ],
+)
+def test_kinds_of_noise_that_never_changed_are_judged_by_the_probability_of_a_change(
+    change, words, ok
+):
+    tree = dag_posterior(independent(250, chains=2), weighted=False)
+    sample = ("chain", "draw")
+    normal = (*sample, "node"), np.zeros((2, 250, 4), int)
+    tree["posterior"] = xr.DataTree(tree["posterior"].to_dataset().assign(normal_noise=normal))
+    tree["sample_stats"] = xr.DataTree(
+        xr.Dataset({"normal_change": (sample, np.full((2, 250), change))})
+    )
+    row = check(tree).to_frame().set_index("quantity").loc["normal_noise"]
+    assert row.verdict.startswith(words)
+    assert np.isfinite(row.r_hat) == ok
+
+
 def test_one_constant_chain_shows_nothing():
     tree = dag_posterior(np.zeros((1, 500, 3, 3), int), weighted=False)
     values = ("chain", "draw"), np.full((1, 500), 1e-9)

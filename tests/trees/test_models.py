@@ -61,6 +61,7 @@ def test_the_law_of_the_tree_is_the_exact_posterior(score, size):
     np.testing.assert_allclose(step.trees.probabilities, posterior.edge_probabilities, atol=1e-10)
     wanted = posterior.log_probability(lines_of(point["edge"]))
     np.testing.assert_allclose(stats["log_score"], wanted, atol=1e-9)
+    np.testing.assert_allclose(stats["change"], 1.0 - np.exp(wanted), atol=1e-9)
 
 
 @pytest.mark.statistical
@@ -332,8 +333,9 @@ def test_bad_options_are_refused():
         q = np.full((5, 5), 0.5)
         q[0, 1] = q[1, 0] = 1.0
         bs.models.tree(numbers(), edge_probability=q)
-    with pytest.raises(ValueError, match="equivalent_sample_size"):
-        bs.models.tree(numbers(), equivalent_sample_size=0)
+    for size in (0, 1e-300, 1e300):
+        with pytest.raises(ValueError, match="equivalent_sample_size"):
+            bs.models.tree(numbers(), equivalent_sample_size=size)
     with pytest.raises(TableError, match="column"):
         bs.models.tree(numbers(p=1))
 
@@ -391,6 +393,28 @@ def test_a_run_is_sampled_unasked_and_read(score, gaps):
     assert "x" in bs.pointwise(idata, draws=10, random_seed=1)["log_likelihood"]
     bs.plot_graph(idata)
     bs.check(idata)
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize(("noise", "sure"), [(0.1, True), (2.0, False)])
+def test_a_tree_that_all_independent_draws_have_is_certain(noise, sure):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(60, 1)) + np.zeros(4)
+    x[:, 1:] += noise * rng.normal(size=(60, 3)).cumsum(axis=1)
+    model = bs.models.tree(pd.DataFrame(x, columns=list("abcd")))
+    best = bs.exact.tree_posterior(pd.DataFrame(x, columns=list("abcd")))
+    idata = pm.sample(
+        50, tune=0, chains=2, cores=1, model=model, progressbar=False, random_seed=1,
+        compute_convergence_checks=False,
+    )  # fmt: skip
+    still = (idata.posterior["edge"].values == idata.posterior["edge"].values[0, 0]).all()
+    assert still == sure == (best.edge_probabilities.to_numpy().max(axis=0) > 0.99).all()
+    rows = {row.quantity: row for row in bs.check(idata).rows}
+    words = "the same in every draw" if sure else "constant in all chains, while edges changed"
+    assert rows["number of edges"].ok and rows["number of edges"].verdict.startswith(words)
+    # A step that does not say how probable another tree was leaves it open.
+    del idata["sample_stats"]
+    assert bs.check(idata).rows[0].ok is not sure
 
 
 @pytest.mark.statistical

@@ -61,6 +61,7 @@ def test_a_given_tree_and_seeds():
         ({"correlations": (0.0, 0.2)}, "correlations"),
         ({"correlations": 0.5}, "smallest and the largest.*give it twice"),
         ({"correlations": (0.1, 0.2, 0.3)}, "smallest and the largest"),
+        ({"graph": nx.path_graph([1, "1", 2])}, "two nodes whose name is '1'"),
         ({"graph": nx.cycle_graph(3)}, "tree"),
     ],
 )

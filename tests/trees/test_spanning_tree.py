@@ -199,14 +199,18 @@ def test_a_tree_alone_is_drawn_from_its_prior_and_starts_at_the_best():
 
 
 def test_bad_weights_are_refused():
-    with pytest.raises(ValueError, match="not symmetric"):
+    with pytest.raises(ValueError, match="not symmetric, those of nodes 0 and 1 are 1 and 4"):
         bs.SpanningTree.dist(np.arange(16.0).reshape(4, 4))
-    with pytest.raises(ValueError, match="no tree joins all nodes"):
+    with pytest.raises(ValueError, match=r"no tree joins all nodes: .* nodes 0 and 1"):
         bs.SpanningTree.dist([-np.inf, -np.inf, 0.0])
     with pytest.raises(ValueError, match="cannot have length 4"):
         bs.SpanningTree.dist(np.zeros(4))
-    with pytest.raises(ValueError, match="NaN or infinite"):
+    with pytest.raises(
+        ValueError, match="nodes 0 and 1 is nan, and weights are neither NaN nor infinite"
+    ):
         bs.SpanningTree.dist([np.nan, 0.0, 0.0])
+    with pytest.raises(ValueError, match="one node; a tree joins two or more"):
+        bs.SpanningTree.dist(np.zeros((1, 1)))
     with pytest.raises(ValueError, match="specify_shape"):
         bs.SpanningTree.dist(pt.vector("w"))
     with pytest.raises(ValueError, match="square matrix"):

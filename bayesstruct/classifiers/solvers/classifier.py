@@ -13,7 +13,7 @@ from bayesstruct.classifiers.kernels.scores import (
     family_counts,
 )
 from bayesstruct.classifiers.solvers.structures import STRUCTURES, search
-from bayesstruct.data.arguments import choice, number
+from bayesstruct.data.arguments import choice, number, sample_size
 from bayesstruct.data.coding import StateCoding
 from bayesstruct.data.errors import TableError
 from bayesstruct.data.recoding import other_rows_without_codes, plain_codes
@@ -214,7 +214,7 @@ def network_classifier(
     kind = choice("structure", structure, STRUCTURES)
     choice("score", score, SCORES)
     smoothing = number("smoothing", smoothing, above=0)
-    size = number("equivalent_sample_size", equivalent_sample_size, above=0)
+    size = sample_size(equivalent_sample_size)
     options = {
         "states": states,
         "missing_codes": missing_codes,

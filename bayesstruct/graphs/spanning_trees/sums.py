@@ -34,14 +34,18 @@ def log_weight_matrix(log_weights: "ArrayLike") -> np.ndarray:
         )
     np.fill_diagonal(logs, -np.inf)
     if np.isnan(logs).any() or (logs == np.inf).any():
-        raise ValueError("a weight is NaN or infinite; -inf, the logarithm of 0, is allowed")
+        i, j = np.argwhere(np.isnan(logs) | (logs == np.inf))[0]
+        raise ValueError(
+            f"the weight of nodes {i} and {j} is {logs[i, j]}, and weights are neither NaN nor infinite; -inf, the logarithm of 0, is allowed"
+        )
     finite = np.isfinite(logs)
     size = np.abs(logs[finite]).max(initial=1.0)
-    if (finite != finite.T).any() or not np.allclose(
-        logs[finite], logs.T[finite], rtol=0, atol=1e-9 * size
-    ):
+    same = (finite == finite.T) & np.isclose(logs, logs.T, rtol=0, atol=1e-9 * size)
+    if not same.all():
+        i, j = np.argwhere(~same)[0]
         raise ValueError(
-            "weights of lines are not symmetric: lines have no direction (see maximum_branching)"
+            f"weights of lines are not symmetric, those of nodes {i} and {j} are {logs[i, j]:g} and {logs[j, i]:g}: lines have no "
+            "direction (see maximum_branching)"
         )
     return logs
 
@@ -183,7 +187,8 @@ class SpanningTrees:
         scaled = _Scaled.read(self.log_weights)
         if scaled is None:
             raise ValueError(
-                "no tree joins all nodes: the lines whose weight is not 0 do not connect them"
+                f"no tree joins all nodes: the lines whose weight is not 0 do not connect {_cut(self.log_weights)}; give one of "
+                "the missing lines a weight above 0 (its logarithm above -inf)"
             )
         self._scaled = scaled
 
@@ -237,6 +242,15 @@ class SpanningTrees:
         """
         first, second = np.asarray(lines, int).reshape(-1, 2).T
         return float(self.log_weights[first, second].sum() - self.log_total)
+
+
+def _cut(logs) -> str:
+    """Name a node of the smallest part, and one that no line connects with it."""
+    from scipy.sparse.csgraph import connected_components
+
+    _, part = connected_components(np.isfinite(logs), directed=False)
+    inside = part == np.bincount(part).argmin()
+    return f"nodes {np.flatnonzero(inside)[0]} and {np.flatnonzero(~inside)[0]}"
 
 
 def rooted(lines: "ArrayLike", root: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Prior weights of parent sets from options that name columns."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesstruct.data.arguments import is_number
 from bayesstruct.data.errors import TableError, column_list, listing
-from bayesstruct.data.labels import aligned, warn_about_triangle
+from bayesstruct.data.labels import aligned, read_pairs, warn_about_triangle
 from bayesstruct.data.names import label_text, nearest
 from bayesstruct.networks.kernels.dag_priors import PRIOR_KINDS, ParentPrior
 
@@ -172,26 +172,7 @@ def _cyclic(arcs):
 
 def _arcs(names, pairs, label):
     """Positions (parent, child) of arcs given by names; none for None."""
-    if pairs is None:
-        return []
-    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
-        raise ValueError(
-            f"`{label}` is a list of pairs of columns (parent, child), not {pairs!r:.60}"
-        )
-    if hasattr(pairs, "itertuples"):
-        raise TableError(
-            f"`{label}` is a list of pairs of columns (parent, child), not a DataFrame: pass "
-            "list(frame[[parent, child]].itertuples(index=False, name=None)), with the names of the two columns of the frame"
-        )
-    if isinstance(pairs, Mapping):
-        raise TableError(
-            f"`{label}` is a list of pairs of columns (parent, child), not a dict: pass list(arcs.items())"
-        )
-    pairs = list(pairs)
-    if len(pairs) == 2 and all(isinstance(end, str) and end in names for end in pairs):
-        raise TableError(
-            f"`{label}` is a list of pairs of columns (parent, child): for one arc pass {label}=[({pairs[0]!r}, {pairs[1]!r})]"
-        )
+    pairs = read_pairs(names, pairs, label, "arc", " (parent, child)")
     return [_arc(names, pair, label) for pair in pairs]
 
 

@@ -36,6 +36,9 @@ __all__ = [
 CONTINUOUS_SCORES = ("bge", "gaussian")
 
 
+_IMPUTES = "bayesstruct.models.bayesian_network with the score 'bge', 'bdeu' or 'mixed'"
+
+
 @dataclass(frozen=True, eq=False)
 class NetworkTable:
     """A checked table, the kind of its local scores, and which of its values were set.
@@ -65,6 +68,7 @@ def network_table(
     interventions: "pd.DataFrame | ArrayLike | None" = None,
     *,
     incomplete: bool = False,
+    imputes: str = _IMPUTES,
     max_parents: float | None = None,
     states: "dict | list | None" = None,
     counted: bool = False,
@@ -81,6 +85,8 @@ def network_table(
     interventions : (n, d) array_like or DataFrame of bool, optional
     incomplete : bool
         Whether values may be missing.
+    imputes : str
+        The model that imputes missing values, for the message of the error.
     max_parents : float, optional
         Maximum number of parents of a column; under ``"gaussian"`` columns that so many determine
         exactly are then refused.
@@ -140,8 +146,7 @@ def network_table(
         columns = [table.names[j] for j in np.flatnonzero(table.missing.any(axis=0))]
         raise TableError(
             f"{column_list(columns)}: values are missing, and the score {score!r} needs complete rows "
-            "here; drop these rows (data.dropna()) or columns, or use bayesstruct.models.bayesian_network with "
-            "the score 'bge', 'bdeu' or 'mixed', which imputes them"
+            f"here; drop these rows (data.dropna()) or columns, or use {imputes}, which imputes them"
         )
     if score == "logistic":
         table.check_binary(

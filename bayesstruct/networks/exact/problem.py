@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesstruct.data.arguments import sample_size
 from bayesstruct.data.errors import listing
 from bayesstruct.data.names import nearest
 from bayesstruct.networks.data.arcs import most_parents, order_weights, parent_prior
@@ -220,7 +221,7 @@ def positive_size(name: str, value: float) -> float:
     number = isinstance(value, Real) and not isinstance(value, bool | np.bool)
     if not (number and 0.0 < value < np.inf):
         raise ValueError(f"`{name}` must be a positive number, it is {value!r:.60}")
-    return float(value)
+    return sample_size(value, name) if name == "equivalent_sample_size" else float(value)
 
 
 def _check_options(kind, options):

@@ -20,7 +20,7 @@ from bayesstruct.sem.kernels.fits import FamilyFit, parameter_count
 from bayesstruct.sem.kernels.proposals import draw_family, log_weight
 from bayesstruct.sem.kernels.settings import GAUSSIAN, SemSettings
 
-__all__ = ["Family", "mixed_evidence", "normal_chance", "normal_settings", "unused_weights"]
+__all__ = ["Family", "mixed_evidence", "normal_posterior", "normal_settings", "unused_weights"]
 
 _LEAST = 0.03  # of either kind of noise among proposals: weights of what is never proposed would have no bound
 
@@ -37,8 +37,8 @@ def mixed_evidence(settings: SemSettings, own: float, normal: float) -> float:
     return float(np.logaddexp(_log(1.0 - p) + own, _log(p) + normal))
 
 
-def normal_chance(settings: SemSettings, normal: float, score: float) -> float:
-    """Return the probability with which normal noise is proposed.
+def normal_posterior(settings: SemSettings, normal: float, score: float) -> float:
+    """Return the approximate posterior probability of normal noise.
 
     Parameters
     ----------
@@ -50,8 +50,7 @@ def normal_chance(settings: SemSettings, normal: float, score: float) -> float:
     """
     if settings.normal_probability >= 1.0:
         return 1.0
-    share = math.exp(min(_log(settings.normal_probability) + normal - score, 0.0))
-    return min(max(share, _LEAST), 1.0 - _LEAST)
+    return math.exp(min(_log(settings.normal_probability) + normal - score, 0.0))
 
 
 def unused_weights(rng: np.random.Generator, settings: SemSettings) -> np.ndarray:
@@ -71,8 +70,15 @@ class Family(NamedTuple):
     settings: SemSettings
     normal: FamilyFit | None = None
     """Given that the noise is normal, where it may be."""
-    chance: float = 0.0
-    """Probability with which normal noise is proposed."""
+    share: float = 0.0
+    """Approximate posterior probability of normal noise."""
+
+    @property
+    def chance(self) -> float:
+        """Probability with which normal noise is proposed."""
+        if self.normal is None or self.settings.normal_probability >= 1.0:
+            return self.share
+        return min(max(self.share, _LEAST), 1.0 - _LEAST)
 
     def draws(
         self, rng: np.random.Generator, m: int, tau: float = 0.0, shape=None, now=None
@@ -117,6 +123,10 @@ class Family(NamedTuple):
         if self.normal is None:
             return np.zeros(theta.shape[:-1], bool)
         return np.isnan(theta[..., len(self.design) + 1])
+
+    def other_kind(self, normal: bool) -> float:
+        """Return the approximate posterior probability that the noise is a mixture, if it is normal now, and the reverse."""
+        return 1.0 - self.share if normal else self.share
 
     def part(self, theta: np.ndarray) -> tuple[SemSettings, FamilyFit, np.ndarray]:
         """Return settings, fit and parameters given the kind of noise that parameters have.

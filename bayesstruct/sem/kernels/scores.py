@@ -20,7 +20,7 @@ from bayesstruct.sem.kernels.errors import start_shape
 from bayesstruct.sem.kernels.families import (
     Family,
     mixed_evidence,
-    normal_chance,
+    normal_posterior,
     normal_settings,
 )
 from bayesstruct.sem.kernels.fits import fit_family, is_exact, parameter_count
@@ -145,8 +145,8 @@ class SemScores(Score):
         found = Family(y, design, fit, score, self.settings)
         if self.settings.normal_probability > 0.0:
             evidence, normal = self._evidence(key[0], y, design, normal_settings(self.settings))
-            chance = normal_chance(self.settings, evidence, score)
-            found = found._replace(normal=normal, chance=chance)
+            share = normal_posterior(self.settings, evidence, score)
+            found = found._replace(normal=normal, share=share)
         self._families[key] = found
         if len(self._families) > _FAMILIES:
             self._families.popitem(last=False)

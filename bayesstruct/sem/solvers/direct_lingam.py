@@ -9,7 +9,7 @@ import numpy as np
 from bayesstruct.data.arguments import choice, generator, number
 from bayesstruct.data.checks import dependent_columns
 from bayesstruct.data.errors import TableError, column_list, listing, warn
-from bayesstruct.data.table import Table
+from bayesstruct.data.table import Table, near_one
 from bayesstruct.sem.kernels.effects import total_effects
 from bayesstruct.sem.solvers.causal_order import MEASURES, causal_order
 from bayesstruct.sem.solvers.knowledge import knowledge_of, read_knowledge
@@ -201,7 +201,7 @@ def direct_lingam(
     _check(table)
     knowledge = read_knowledge(table.names, prior_knowledge, required, forbidden, tiers)
     found = causal_order(table.standardized, measure, knowledge)
-    values, power = _near_one(table.values)
+    values, power = near_one(table.values)
     direct, scale = ordered_regressions(
         values,
         found.order,
@@ -247,7 +247,7 @@ def normal_columns(names: Sequence[str], values: np.ndarray, arcs: "ParentPrior"
     names = list(names)
     if len(values) <= len(names) or dependent_columns(names, values):
         return []
-    values, _ = _near_one(values)
+    values, _ = near_one(values)
     direct = _quick(values, knowledge_of(names, arcs))
     normal = looks_normal(values - values @ direct.T)
     return [name for name, own in zip(names, normal, strict=True) if own]
@@ -279,18 +279,9 @@ def bootstrapped_graphs(
     if n < 2 * d or dependent_columns(names, values):
         return None
     knowledge = knowledge_of(names, arcs)
-    values, _ = _near_one(values)
+    values, _ = near_one(values)
     tables = [values, *(values[rng.integers(n, size=n)] for _ in range(count - 1))]
     return [(_quick(own, knowledge).T != 0).astype(np.int8) for own in tables]
-
-
-def _near_one(values):
-    """Columns with largest magnitudes from 1/2 to 1, whose squares are finite, and the powers of two that they were divided by.
-
-    That rounds nothing.
-    """
-    _, power = np.frexp(np.abs(values).max(axis=0))
-    return np.ldexp(values, -power), power
 
 
 def _quick(values, knowledge):

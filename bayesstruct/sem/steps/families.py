@@ -8,7 +8,7 @@ import numpy as np
 from bayesstruct.sem.kernels.families import (
     Family,
     mixed_evidence,
-    normal_chance,
+    normal_posterior,
     normal_settings,
 )
 from bayesstruct.sem.kernels.fits import family_design, fit_family, log_joint
@@ -96,8 +96,8 @@ class Families:
             return Family(y, design, fit, score, settings)
         normal = fit_family(y, design, normal_settings(settings))
         score = mixed_evidence(settings, score, normal.log_evidence)
-        chance = normal_chance(settings, normal.log_evidence, score)
-        return Family(y, design, fit, score, settings, normal, chance)
+        share = normal_posterior(settings, normal.log_evidence, score)
+        return Family(y, design, fit, score, settings, normal, share)
 
     def score(self, i: int, parents: tuple[int, ...], shared: Shared) -> float:
         """Approximate log evidence of a family plus its log prior weight."""

@@ -92,6 +92,15 @@ class _Complete:
 
         return change_probability(self.chain.tables, graph)
 
+    def normal_change(self, point):
+        """Sum over columns of the probabilities that the noise is of the other kind, given the graph."""
+        graph, normal = np.asarray(point[self.points.dag]), point.get(self.points.normal)
+        if normal is None:
+            return 0.0
+        parents = [np.flatnonzero(column) for column in graph.T]
+        families = [self.chain.scores.family(i, own) for i, own in enumerate(parents)]
+        return sum(own.other_kind(bool(k)) for own, k in zip(families, normal, strict=True))
+
 
 class _Incomplete:
     """Chain on a table whose missing values are drawn too, with fits that are made when they are asked for."""
@@ -137,6 +146,10 @@ class _Incomplete:
 
     def change(self, graph):
         """Return NaN: approximations are made for what is proposed only."""
+        return np.nan
+
+    def normal_change(self, point):
+        """Return NaN, as `change`."""
         return np.nan
 
     @property
@@ -196,9 +209,11 @@ class LinearSemMCMC(GibbsStep):
     replacement, or at random orders where normal noise, equal or known variances or interventions leave that without a basis, so
     that chains start apart.
 
-    Statistics of each draw: ``n_arcs``; ``acceptance``, the share of the proposed graphs that were accepted; and ``change``, the
+    Statistics of each draw: ``n_arcs``; ``acceptance``, the share of the proposed graphs that were accepted; ``change``, the
     largest probability that one column has other parents, or an arc the other direction, given the rest of the graph and as far as
-    the approximations of the evidence know (NaN if values are missing). By it ``bs.check`` judges a graph that is the same in all draws.
+    the approximations of the evidence know (NaN if values are missing). By it ``bs.check`` judges a graph that is the same in all draws,
+    and by ``normal_change``, the sum over columns of the probabilities that the noise is of the other kind given the graph (NaN too), which columns
+    have normal noise.
 
     References
     ----------
@@ -213,6 +228,7 @@ class LinearSemMCMC(GibbsStep):
         "n_arcs": (int, []),
         "acceptance": (float, []),
         "change": (float, []),
+        "normal_change": (float, []),
     }
     _state_class = LinearSemMCMCState
 
@@ -244,6 +260,7 @@ class LinearSemMCMC(GibbsStep):
             "n_arcs": int(graph.sum()),
             "acceptance": share,
             "change": self.chain.change(graph),
+            "normal_change": self.chain.normal_change(point),
         }
         return point, [stats]
 

@@ -10,10 +10,39 @@ equally probable and each other state of a neighbour is too; they differ with pr
 
 import numpy as np
 
+from bayesstruct.data.table import near_one
 from bayesstruct.networks.kernels.scores.pair_counts import pair_counts, single_counts
 from bayesstruct.trees.kernels.grouping import Noise
 
-__all__ = ["distance_noise", "normal_distances", "state_distances", "symmetric_distances"]
+__all__ = [
+    "correlations",
+    "distance_noise",
+    "log_deviations",
+    "normal_distances",
+    "state_distances",
+    "symmetric_distances",
+]
+
+
+def correlations(values: np.ndarray) -> np.ndarray:
+    """Return the correlations of columns of numbers of any size, (m, m).
+
+    Parameters
+    ----------
+    values : (n, m) ndarray
+    """
+    return np.corrcoef(near_one(values)[0], rowvar=False)
+
+
+def log_deviations(values: np.ndarray) -> np.ndarray:
+    """Return the logarithms of the standard deviations (divisor n) of columns of numbers of any size, (m,).
+
+    Parameters
+    ----------
+    values : (n, m) ndarray
+    """
+    scaled, powers = near_one(values)
+    return np.log(scaled.std(axis=0)) + np.log(2.0) * powers
 
 
 def normal_distances(values: np.ndarray) -> np.ndarray:
@@ -23,8 +52,7 @@ def normal_distances(values: np.ndarray) -> np.ndarray:
     ----------
     values : (n, m) ndarray
     """
-    r = np.corrcoef(values, rowvar=False)
-    return _logs(np.abs(r), len(values), 1)
+    return _logs(np.abs(correlations(values)), len(values), 1)
 
 
 def state_distances(codes: np.ndarray, k: int) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from scipy.special import xlogy
 
+from bayesstruct.data.table import near_one
 from bayesstruct.networks.kernels.scores.pair_counts import pair_counts, single_counts
 
 __all__ = ["pairwise_information", "pairwise_parameters", "shared_variances"]
@@ -63,7 +64,8 @@ def shared_variances(values: np.ndarray, states: np.ndarray) -> np.ndarray:
         Squared correlations with numbers, squared correlation ratios with states; one row for each of the q numbers.
     """
     number = states == 0
-    z = values[:, number] - values[:, number].mean(axis=0)
+    z, _ = near_one(values[:, number])
+    z = z - z.mean(axis=0)
     z /= np.sqrt((z**2).mean(axis=0))
     out = np.empty((z.shape[1], len(states)))
     out[:, number] = (z.T @ z / len(z)) ** 2

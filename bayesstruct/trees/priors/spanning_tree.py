@@ -157,6 +157,8 @@ def pair_weights(log_weights: Any, *, connected: bool = True) -> "TensorVariable
     if not hasattr(log_weights, "owner"):
         values = numbers("log_weights", log_weights)
         matrix = log_weight_matrix(values if np.ndim(values) != 1 else pair_matrix(values))
+        if len(matrix) < 2:
+            raise ValueError("`log_weights` has one node; a tree joins two or more")
         if connected:
             SpanningTrees(matrix)  # raises if no tree is left
         return as_float(pair_values(matrix))

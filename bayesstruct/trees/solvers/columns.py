@@ -131,7 +131,7 @@ def _check(read: TreeColumns) -> None:
     if lost := [names[j] for j in np.flatnonzero(np.isnan(read.values).any(axis=0))]:
         raise TableError(
             f"{column_list(lost)}: values are missing, and complete rows are needed here; drop these rows "
-            "(data.dropna()) or columns"
+            "(data.dropna()) or columns; bayesstruct.models.tree imputes values of tables of numbers, or of states"
         )
     for j in np.flatnonzero(read.states):
         seen = np.bincount(read.values[:, j].astype(np.int64), minlength=read.states[j])

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bayesstruct.data.table import near_one
+
 __all__ = ["log_density"]
 
 
@@ -26,7 +28,13 @@ def log_density(
     -------
     (m,) ndarray
     """
-    out = np.zeros(len(rows))
+    number = states == 0
+    unit, powers = near_one(table[:, number])
+    table, rows = table.copy(), rows.copy()
+    table[:, number] = unit
+    with np.errstate(over="ignore"):
+        rows[:, number] = np.ldexp(rows[:, number], -powers)
+    out = np.full(len(rows), -np.log(2.0) * powers.sum())
     for j, r in enumerate(states):
         out += _one(table[:, j], int(r), rows[:, j])
     for i, j in lines:

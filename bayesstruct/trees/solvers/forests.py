@@ -19,6 +19,7 @@ from scipy.special import xlogy
 from bayesstruct.data.arguments import choice, is_number, number
 from bayesstruct.data.edge_priors import fixed_edges
 from bayesstruct.data.errors import TableError
+from bayesstruct.trees.kernels.distances import correlations, log_deviations
 from bayesstruct.trees.kernels.forests import maximum_decomposable_forest
 from bayesstruct.trees.kernels.information import pairwise_information, pairwise_parameters
 from bayesstruct.trees.solvers.columns import TreeColumns, read_tree_columns
@@ -280,7 +281,7 @@ def _alone(table: TreeColumns) -> np.ndarray:
             seen = np.bincount(column.astype(np.int64), minlength=r)
             out[j] = xlogy(seen, seen / n).sum()
         else:
-            out[j] = -0.5 * n * (np.log(2.0 * np.pi) + 1.0) - n * np.log(column.std())
+            out[j] = -0.5 * n * (np.log(2.0 * np.pi) + 1.0) - n * log_deviations(column[:, None])[0]
     return out
 
 
@@ -297,6 +298,6 @@ def _edge_table(table, lines, information, gains) -> "pd.DataFrame":
     rows = []
     for i, j in lines.tolist():
         both = not (table.states[i] or table.states[j])
-        r = float(np.corrcoef(table.values[:, [i, j]].T)[0, 1]) if both else np.nan
+        r = float(correlations(table.values[:, [i, j]])[0, 1]) if both else np.nan
         rows.append((table.names[i], table.names[j], information[i, j], gains[i, j], r))
     return pd.DataFrame(rows, columns=["first", "second", "information", "gain", "correlation"])

@@ -8,6 +8,7 @@ import numpy as np
 from bayesstruct.data.arguments import generator
 from bayesstruct.trees.kernels.chow_liu_grouping import GrowingTree
 from bayesstruct.trees.kernels.discrete_em import DiscreteTree
+from bayesstruct.trees.kernels.distances import correlations, log_deviations
 from bayesstruct.trees.kernels.gaussian_em import GaussianTree
 from bayesstruct.trees.kernels.grouping import Noise, Tree, path_lengths
 
@@ -73,10 +74,10 @@ def fit_tree(values: np.ndarray, k: int, tree: Tree, d: np.ndarray) -> Fit:
     lines = [(i, j) for i, j, _ in tree]
     nearest = _nearest_columns(tree, m)
     if not k:
-        s = np.corrcoef(values, rowvar=False)
+        s = correlations(values)
         model = GaussianTree(lines, _signed(tree, s, nearest), m).fit(s, n)
         lengths = -np.log(np.maximum(np.abs(model.correlations), 1e-300))
-        scale = n * np.log(values.std(axis=0)).sum()
+        scale = n * log_deviations(values).sum()
         return Fit(
             [(i, j, float(own)) for (i, j), own in zip(lines, lengths, strict=True)],
             model.log_likelihood - float(scale),
@@ -190,7 +191,7 @@ def _bic(fit: Fit, n: int) -> float:
 def _filled(values, k, fit, rng):
     """Return moments of all nodes and the number of rows, or a table in which hidden states are drawn."""
     if not k:
-        return fit.model.moments(np.corrcoef(values, rowvar=False)), len(values)
+        return fit.model.moments(correlations(values)), len(values)
     return fit.model.draw(values.astype(np.int64), rng)
 
 

@@ -289,7 +289,7 @@ def _table(data, columns, states) -> tuple[TreeColumns, int]:
     if (sizes > 0).any() and (sizes == 0).any():
         words = [name for name, r in zip(table.names, sizes, strict=True) if r]
         raise TableError(
-            f"{column_list(words)} hold states and the others numbers, and nodes of a latent tree are all of one kind; leave out "
+            f"{column_list(words)} {'hold' if len(words) > 1 else 'holds'} states and the others numbers, and nodes of a latent tree are all of one kind; leave out "
             'one kind, or say columns="numbers" if two values are meant as numbers'
         )
     if len(set(sizes.tolist())) > 1:
@@ -319,6 +319,15 @@ def _distances(table: TreeColumns, k: int, distance: str) -> tuple[np.ndarray, N
     return d, distance_noise(len(table.values), k, symmetric)
 
 
+def _odd_pair(names, d) -> str:
+    """Name a distance that is negative, not symmetric, or of a column to itself."""
+    odd = (np.abs(d - d.T) > 1e-9 * max(1.0, np.abs(d).max())) | (d < 0)
+    np.fill_diagonal(odd, d.diagonal() != 0)
+    i, j = np.argwhere(odd)[0]
+    back = f", and from {names[j]!r} to {names[i]!r} {d[j, i]:g}" if i != j else ""
+    return f"from {names[i]!r} to {names[j]!r} it is {d[i, j]:g}{back}"
+
+
 def _given(distances) -> tuple[tuple[str, ...], np.ndarray]:
     """Check a matrix of distances."""
     labels = getattr(distances, "columns", None)
@@ -341,7 +350,9 @@ def _given(distances) -> tuple[tuple[str, ...], np.ndarray]:
         or (d < 0).any()
         or d.diagonal().any()
     ):
-        raise ValueError("`distances` must be symmetric and at least 0, with zeros on the diagonal")
+        raise ValueError(
+            f"`distances` must be symmetric and at least 0, with zeros on the diagonal; {_odd_pair(names, d)}"
+        )
     off = d + np.eye(len(d))
     if (off <= 0).any():
         i, j = np.argwhere(off <= 0)[0]

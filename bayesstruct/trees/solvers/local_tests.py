@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.data.arguments import choice, number, probability, whole_number
+from bayesstruct.data.arguments import choice, probability, sample_size, whole_number
 from bayesstruct.data.errors import TableError
 from bayesstruct.networks.data.tables import network_table
 from bayesstruct.networks.kernels.independence import holm
@@ -210,7 +210,7 @@ def local_neighbourhoods(
 
     choice("score", score, ("bge", "bdeu"))
     most = whole_number("max_degree", max_degree, 0)
-    size = number("equivalent_sample_size", equivalent_sample_size, above=0)
+    size = sample_size(equivalent_sample_size)
     table = network_table(data, score, states=states).table
     names, p = table.names, table.p
     if level is None and p > _MOST + 1:

@@ -79,6 +79,31 @@ def test_columns_with_normal_noise_are_those_of_all_graphs():
 
 
 @pytest.mark.statistical
+def test_the_step_says_how_probable_another_kind_of_noise_is():
+    """Averages over draws of kinds of noise, and of their probabilities given the graph, are the same."""
+    x = table(60)
+    x[:, 2] = np.random.default_rng(0).exponential(size=60) - x[:, 1]
+    model = linear_sem(x, noise="mixture")
+    step = LinearSemMCMC(model.value_vars, model=model, rng=1)
+    point, found, told = model.initial_point(), [], []
+    for _ in range(300):
+        point, [stats] = step.step(point)
+        found.append(np.array(point["normal_noise"]))
+        families = [
+            step.chain.chain.scores.family(i, np.flatnonzero(column))
+            for i, column in enumerate(point["dag"].T)
+        ]
+        shares = [own.other_kind(normal=False) for own in families]
+        told.append(shares)
+        other = np.where(found[-1] == 1, 1.0 - np.array(shares), shares)
+        np.testing.assert_allclose(stats["normal_change"], other.sum())
+    # Three standard errors of 300 draws, of which about a half are independent.
+    share = np.mean(found, axis=0)
+    assert share[2] < 0.2 and share[:2].max() > 0.4
+    np.testing.assert_allclose(share, np.mean(told, axis=0), atol=0.12)
+
+
+@pytest.mark.statistical
 def test_gaps_do_not_hide_which_columns_have_normal_noise():
     rng = np.random.default_rng(3)
     x = np.column_stack([rng.normal(size=150), rng.exponential(size=150)])
