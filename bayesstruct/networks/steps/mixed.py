@@ -224,7 +224,7 @@ class MixedNetworkMCMC(GibbsStep):
     Where values are missing, a call draws graph and parameters given the completed table, and then the missing values given both:
     those of a row together, from an independence chain, and one after the other, states from their conditional probabilities and
     numbers by slice sampling unless their distribution is normal. Up to 6 columns a proposal of the graph is independent of the last
-    one given the completed table; beyond, it is a change of one arc.
+    one given the completed table; beyond, the arcs among three columns drawn at random are proposed together (Goudie and Mukherjee 2016).
 
     Parameters
     ----------

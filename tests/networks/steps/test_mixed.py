@@ -139,8 +139,10 @@ def test_graphs_have_the_posterior_by_brute_force(candidates):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("candidates", [None, 3], ids=["independent", "moves"])
-def test_graphs_over_four_columns_have_the_posterior_by_brute_force(candidates):
+@pytest.mark.parametrize("candidates", [None, 3, "blocks"], ids=["independent", "moves", "blocks"])
+def test_graphs_over_four_columns_have_the_posterior_by_brute_force(candidates, monkeypatch):
+    if candidates == "blocks":
+        monkeypatch.setattr(mixed, "_moves", lambda problem, candidates: ArcMoves(problem))
     graphs, probabilities, errors = graph_probabilities(4)
     draws = chain(6000, candidates, 4)
     known = {"states": graphs.reshape(543, 16), "errors": errors}
@@ -186,7 +188,7 @@ def test_missing_states_and_graphs_have_their_joint_posterior(moves, monkeypatch
 
 
 @pytest.mark.statistical
-def test_arcs_that_are_changed_whatever_their_evidence_are_noticed(monkeypatch):
+def test_arcs_that_are_drawn_whatever_their_evidence_are_noticed(monkeypatch):
     states, probabilities, errors = joint_probabilities()
     monkeypatch.setattr(mixed, "_INDEPENDENT_GAPS", 0)
     monkeypatch.setattr(ArcMoves, "_log", lambda self, i, parents: 0.0)
