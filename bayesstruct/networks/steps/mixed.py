@@ -249,7 +249,8 @@ class MixedNetworkMCMC(GibbsStep):
     References
     ----------
     Liu, J. S. (2001). *Monte Carlo Strategies in Scientific Computing*. Springer; section 9.4.3 (surrogate transitions). -- Kuipers,
-    J. and Moffa, G. (2017). Partition MCMC for inference on acyclic digraphs. *JASA* 112, 282-299.
+    J. and Moffa, G. (2017). Partition MCMC for inference on acyclic digraphs. *JASA* 112, 282-299. -- Goudie, R. J. B. and Mukherjee,
+    S. (2016). A Gibbs sampler for learning DAGs. *JMLR* 17(30), 1-39.
     """
 
     name = _NAME
