@@ -139,10 +139,8 @@ def test_graphs_have_the_posterior_by_brute_force(candidates):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("candidates", [None, 3, "blocks"], ids=["independent", "moves", "blocks"])
-def test_graphs_over_four_columns_have_the_posterior_by_brute_force(candidates, monkeypatch):
-    if candidates == "blocks":
-        monkeypatch.setattr(mixed, "_moves", lambda problem, candidates: ArcMoves(problem))
+@pytest.mark.parametrize("candidates", [None, 3], ids=["independent", "moves"])
+def test_graphs_over_four_columns_have_the_posterior_by_brute_force(candidates):
     graphs, probabilities, errors = graph_probabilities(4)
     draws = chain(6000, candidates, 4)
     known = {"states": graphs.reshape(543, 16), "errors": errors}

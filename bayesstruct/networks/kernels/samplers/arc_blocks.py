@@ -46,8 +46,8 @@ def draw_arcs_among(
     rest[inside] = 0
     arcs = all_dags(len(block))
     arcs = arcs[_acyclic(arcs | _paths(rest, block))]
-    logs = sum(_logs(rest, block, b, log_score)[tuple(arcs[:, :, b].T)] for b in range(len(block)))
-    drawn = (logs + rng.gumbel(size=len(arcs))).argmax()
+    own = [_logs(rest, block, b, log_score)[tuple(arcs[:, :, b].T)] for b in range(len(block))]
+    drawn = (np.sum(own, axis=0) + rng.gumbel(size=len(arcs))).argmax()
     dag[inside] = arcs[drawn]
 
 
