@@ -1178,13 +1178,6 @@ FAULTS = [
         "networks/steps/test_mixed.py",
     ),
     Fault(
-        "arc-blocks: paths outside of the columns are overlooked",
-        "bayesstruct/networks/kernels/samplers/arc_blocks.py",
-        "arcs = arcs[_acyclic(arcs | _paths(rest, block))]",
-        "arcs = arcs[_acyclic(arcs)]",
-        "networks/kernels/test_arc_blocks.py",
-    ),
-    Fault(
         "mixed-cells: values that were set say something about their parents",
         "bayesstruct/networks/kernels/mixed_cells.py",
         "out += np.where(self.free[:, i], terms, 0.0)",

@@ -224,7 +224,7 @@ class MixedNetworkMCMC(GibbsStep):
     Where values are missing, a call draws graph and parameters given the completed table, and then the missing values given both:
     those of a row together, from an independence chain, and one after the other, states from their conditional probabilities and
     numbers by slice sampling unless their distribution is normal. Up to 6 columns a proposal of the graph is independent of the last
-    one given the completed table; beyond, the arcs among three columns drawn at random are proposed together (Goudie and Mukherjee 2016).
+    one given the completed table; beyond, it is a change of one arc.
 
     Parameters
     ----------
@@ -249,8 +249,7 @@ class MixedNetworkMCMC(GibbsStep):
     References
     ----------
     Liu, J. S. (2001). *Monte Carlo Strategies in Scientific Computing*. Springer; section 9.4.3 (surrogate transitions). -- Kuipers,
-    J. and Moffa, G. (2017). Partition MCMC for inference on acyclic digraphs. *JASA* 112, 282-299. -- Goudie, R. J. B. and Mukherjee,
-    S. (2016). A Gibbs sampler for learning DAGs. *JMLR* 17(30), 1-39.
+    J. and Moffa, G. (2017). Partition MCMC for inference on acyclic digraphs. *JASA* 112, 282-299.
     """
 
     name = _NAME

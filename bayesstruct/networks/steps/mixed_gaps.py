@@ -1,7 +1,7 @@
 """Parts of the step of networks of columns of several kinds that serve tables with missing values.
 
 Each completed table has evidences of its own. For a few columns those of all parent sets are made anew each time, so that a proposal does not
-depend on the last graph; beyond, the arcs among three columns are drawn together, with evidences of the parent sets that this takes.
+depend on the last graph; beyond, single arcs are changed, with evidences of the parent sets that are proposed.
 """
 
 import math
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.networks.kernels.samplers.arc_blocks import draw_arcs_among
-from bayesstruct.networks.kernels.samplers.arc_proposals import parents_of
+from bayesstruct.networks.kernels.samplers.arc_proposals import parents_of, propose_arc, put
 from bayesstruct.networks.solvers.parent_search import chain_start, search_tables
 
 if TYPE_CHECKING:
@@ -21,15 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ArcMoves", "Completed"]
 
-_TOGETHER = 3  # columns whose arcs are drawn together
-_BLOCKS = 2  # such draws for each column
 _CANDIDATES = 5  # parents of each column in the search for a graph that a chain begins at
 
 
 class ArcMoves:
-    """Draws of the arcs among three columns, with evidences that are made when they are asked for.
-
-    Changes of one arc are not enough: chains stay for hundreds of draws at colliders that a triangle should replace.
+    """Changes of single arcs, with evidences that are made when they are asked for.
 
     Parameters
     ----------
@@ -39,23 +34,22 @@ class ArcMoves:
 
     def __init__(self, problem: "NetworkProblem"):
         self.problem = problem
-        self._logs: dict[tuple, float] = {}
 
     def changes(self):
         """List changes of a graph, in place, that are reversible under the approximate posterior."""
         d = self.problem.d
-        return [self._block] * (_BLOCKS * d)
+        return [self._arc] * (2 * d * (d - 1))
 
-    def _block(self, rng, graph):
-        block = rng.permutation(len(graph))[:_TOGETHER].tolist()
-        draw_arcs_among(rng, graph, block, self._log)
+    def _arc(self, rng, graph):
+        if (changed := propose_arc(rng, graph)) is None:
+            return
+        ratio = sum(
+            self._log(i, own) - self._log(i, parents_of(graph, i)) for i, own in changed.items()
+        )
+        if ratio >= 0.0 or rng.random() < math.exp(ratio):
+            put(graph, changed)
 
     def _log(self, i, parents):
-        if (key := (i, parents)) not in self._logs:
-            self._logs[key] = self._log_weight(i, parents)
-        return self._logs[key]
-
-    def _log_weight(self, i, parents):
         prior = self.problem.prior.local(i, parents)
         return prior + self.problem.score.fit(i, parents).score if prior > -math.inf else prior
 

@@ -186,7 +186,7 @@ def test_missing_states_and_graphs_have_their_joint_posterior(moves, monkeypatch
 
 
 @pytest.mark.statistical
-def test_arcs_that_are_drawn_whatever_their_evidence_are_noticed(monkeypatch):
+def test_arcs_that_are_changed_whatever_their_evidence_are_noticed(monkeypatch):
     states, probabilities, errors = joint_probabilities()
     monkeypatch.setattr(mixed, "_INDEPENDENT_GAPS", 0)
     monkeypatch.setattr(ArcMoves, "_log", lambda self, i, parents: 0.0)
