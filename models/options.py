@@ -152,9 +152,6 @@ _FIELD = (
     _positive("difference_scale", "Standard deviation of differences between groups."),
 )
 
-_NORMAL = _number(
-    "normal_probability", "Of exactly normal noise in place of a mixture, 0.5 by default.", least=0
-)
 #: Options that the models of linear structural equations share.
 _EQUATIONS = (
     _positive("scale", "Of the weights, in units of the noise."),
