@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesstruct.data.arguments import generator
 from bayesstruct.trees.kernels.chow_liu_grouping import GrowingTree
-from bayesstruct.trees.kernels.discrete_em import DiscreteTree
 from bayesstruct.trees.kernels.distances import correlations, log_deviations
 from bayesstruct.trees.kernels.gaussian_em import GaussianTree
 from bayesstruct.trees.kernels.grouping import Noise, Tree, path_lengths
+
+if TYPE_CHECKING:
+    from bayesstruct.trees.kernels.discrete_em import DiscreteTree
 
 __all__ = ["Fit", "fit_tree", "free_parameters", "regularized_tree"]
 
@@ -39,7 +42,7 @@ class Fit:
     tree: Tree
     log_likelihood: float
     parameters: int
-    model: GaussianTree | DiscreteTree
+    model: "GaussianTree | DiscreteTree"
     tables: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
 
 
@@ -84,6 +87,8 @@ def fit_tree(values: np.ndarray, k: int, tree: Tree, d: np.ndarray) -> Fit:
             free_parameters(m, len(lines), 0),
             model,
         )
+    from bayesstruct.trees.kernels.discrete_em import DiscreteTree  # with Numba
+
     codes = values.astype(np.int64)
     fitted = DiscreteTree(lines, _joints(codes, k, tree, nearest), m).fit(codes)
     lengths, tables = _discrete_lengths(fitted, lines)
@@ -126,7 +131,7 @@ def _joints(codes, k, tree, nearest) -> np.ndarray:
     return out
 
 
-def _discrete_lengths(model: DiscreteTree, lines):
+def _discrete_lengths(model: "DiscreteTree", lines):
     """Distances of the ends of edges, and their tables with the first end given."""
     margin = np.empty((len(lines) + 1, model.k))
     margin[0] = model.root
