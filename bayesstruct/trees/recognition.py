@@ -163,10 +163,11 @@ def tree_part(model: "Model", tree: "TensorVariable") -> TreePart:
 
 
 def _numbers(model, tree, children):
-    precision = _the_one(children, TreePrecisionRV, children, tree)
+    precision = _the_one(children, TreePrecisionRV, tree)
+    _refuse([rv for rv in children if rv is not precision], tree)
     below = children_of(model, precision)
-    mean = _the_one(below, TreeMeansRV, [], precision)
-    rows = _the_one(below, _NUMBERS, [], precision)
+    mean = _the_one(below, TreeMeansRV, precision)
+    rows = _the_one(below, _NUMBERS, precision)
     gaps = [rv for rv in below if is_op(rv, MissingCellsRV)]
     _refuse([rv for rv in below if rv not in (mean, rows, *gaps)], precision)
     _refuse([rv for rv in children_of(model, mean) if rv not in (rows, *gaps)], mean)
@@ -190,8 +191,8 @@ def _numbers(model, tree, children):
 
 
 def _states(model, tree, children):
-    tables = _the_one(children, ProbabilityTablesRV, [], tree)
-    rows = _the_one(children, _STATES, [], tree)
+    tables = _the_one(children, ProbabilityTablesRV, tree)
+    rows = _the_one(children, _STATES, tree)
     _refuse([rv for rv in children if rv not in (tables, rows)], tree)
     _refuse([rv for rv in children_of(model, tables) if rv is not rows], tables)
     _, used, *others = unpadded_parameters(rows)
@@ -212,15 +213,14 @@ def _states(model, tree, children):
     return part
 
 
-def _the_one(variables, kinds, allowed, parent):
-    """Return the only variable of these kinds; with `allowed`, refuse all others of it."""
+def _the_one(variables, kinds, parent):
+    """Return the only variable of these kinds."""
     found = [rv for rv in variables if is_op(rv, kinds)]
     if len(found) != 1:
         raise NotRecognized(
             f"{len(found)} variables of the kind that is needed depend on {parent.name!r}, not one: "
             f"{', '.join(repr(rv.name) for rv in variables)}"
         )
-    _refuse([rv for rv in allowed if rv is not found[0]], parent)
     return found[0]
 
 
