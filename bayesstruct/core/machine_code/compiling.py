@@ -1,7 +1,7 @@
-"""Compile in one process at a time, and say so.
+"""Compile each function in one process at a time, and say so.
 
-Chains that run in parallel need the same functions. Whoever comes first compiles them, and the others wait and
-load the machine code from the disk.
+Chains that run in parallel need the same functions. Whoever comes first to a function compiles it, and the others wait
+and load the machine code from the disk. Processes that need different functions compile them at the same time.
 """
 
 import logging
@@ -17,10 +17,12 @@ import numba
 
 from bayesstruct.core.machine_code.cache_folders import versions_folder
 
-__all__ = ["only_here", "say_compiling", "say_progress"]
+__all__ = ["LOCKS", "only_here", "say_compiling", "say_progress"]
 
 #: A child of the logger of PyMC, so that the message appears where those of ``pm.sample`` do.
 _LOG = logging.getLogger("pymc.bayesstruct")
+#: Folder of the files that are locked.
+LOCKS = "bayesstruct-locks"
 _TOLD: set[str] = set()
 _PAUSE = 5.0  # seconds between messages of one compilation
 _LONGEST_WAIT = 120.0  # seconds; then a process compiles for itself, and does not wait again
@@ -97,15 +99,18 @@ def _family(module: str) -> str:
 
 
 @contextmanager
-def only_here(module: str) -> Iterator[None]:
-    """Hold the lock of compilations of this user; without one where there is none.
+def only_here(module: str, name: str) -> Iterator[None]:
+    """Hold the lock of a function; without one where there is none.
+
+    While the lock is held, those of the functions that this one calls may be taken. No circle of processes can wait for each
+    other then, since functions do not call each other in circles.
 
     Parameters
     ----------
-    module : str
-        That of the function to be compiled.
+    module, name : str
+        Of the function to be compiled.
     """
-    file = _open()
+    file = _open(f"{module}.{name}")
     if file is None:
         yield
         return
@@ -121,16 +126,16 @@ def only_here(module: str) -> Iterator[None]:
                 fcntl.flock(file, fcntl.LOCK_UN)
 
 
-def _open() -> IO[str] | None:
-    """Open the file that is locked: beside the machine code, which all who share it see."""
+def _open(name: str) -> IO[str] | None:
+    """Open the file that is locked for a function: beside the machine code, which all who share it see."""
     settings: Any = numba.config
     folder = Path(settings.CACHE_DIR) if settings.CACHE_DIR else versions_folder()
     try:
         import fcntl  # noqa: F401 (not on Windows)
 
-        folder = folder or Path(tempfile.gettempdir())
+        folder = (folder or Path(tempfile.gettempdir())) / LOCKS
         folder.mkdir(parents=True, exist_ok=True)
-        return (folder / "bayesstruct.lock").open("a")
+        return (folder / f"{name.replace('<', '').replace('>', '')}.lock").open("a")
     except (ImportError, OSError):
         return None
 

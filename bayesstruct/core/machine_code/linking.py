@@ -32,9 +32,10 @@ LONGEST_COPIED = 60
 
 
 class _State(local):
-    """Whether a thread is compiling."""
+    """Functions that a thread is compiling, each for the one before it."""
 
-    compiles = False
+    def __init__(self):
+        self.functions: list[tuple[str, str]] = []
 
 
 #: Module, name and argument types of the functions that have a symbol in this process.
@@ -49,24 +50,32 @@ class LinkedDispatcher(CPUDispatcher):
     def compile(self, sig):
         """Compile or load the function for some argument types, and give it a symbol if it is long."""
         args = tuple(getattr(sig, "args", sig))
-        known = args in self.overloads
-        if _STATE.compiles or known or self._is_stored(sig):
-            entry = super().compile(sig)
-            if _STATE.compiles and not known:
-                say_progress(self.py_func.__module__)
-        else:
-            _STATE.compiles = True
-            try:
-                with global_compiler_lock, only_here(self.py_func.__module__):
-                    if not self._is_stored(sig):  # another process may have stored it just now
-                        say_compiling(self.py_func.__module__)
-                    entry = super().compile(sig)
-            finally:
-                _STATE.compiles = False
+        known = args in self.overloads or self._is_stored(sig)
+        entry = super().compile(sig) if known else self._compile_here(sig)
         result = self.overloads.get(args)
         if result is not None and self._is_found():
             with global_compiler_lock:
                 self._link(result, args)
+        return entry
+
+    def _compile_here(self, sig):
+        """Compile the function unless another process does: then wait for it and load it from the disk."""
+        module, name = function = self.py_func.__module__, self.py_func.__qualname__
+        nested = bool(_STATE.functions)
+        if function in _STATE.functions:  # it calls itself with other types
+            return super().compile(sig)
+        _STATE.functions.append(function)
+        try:
+            with global_compiler_lock, only_here(module, name):
+                if not nested and not self._is_stored(
+                    sig
+                ):  # another process may have stored it just now
+                    say_compiling(module)
+                entry = super().compile(sig)
+        finally:
+            _STATE.functions.pop()
+        if nested:
+            say_progress(module)
         return entry
 
     def _is_stored(self, sig) -> bool:
