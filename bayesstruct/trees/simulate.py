@@ -115,6 +115,7 @@ def latent_tree(
     else:
         refuse_given("a tree that is drawn, and here is a `graph`", shape=shape)
         tree = _checked(graph)
+    tree.graph["forest"] = True
     values: dict[Any, np.ndarray] = {}
     for node, parent in _outward(tree):
         if parent is None:

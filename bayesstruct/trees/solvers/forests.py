@@ -82,7 +82,7 @@ class ForestSolution:
         """
         import networkx as nx
 
-        graph: nx.Graph = nx.Graph()
+        graph: nx.Graph = nx.Graph(forest=True)
         graph.add_nodes_from(self.names)
         for row in self.edges.itertuples():
             size = float(np.sqrt(-np.expm1(-2.0 * row.information)))

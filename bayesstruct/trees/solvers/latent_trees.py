@@ -96,7 +96,7 @@ class LatentTreeSolution:
         """
         import networkx as nx
 
-        graph: nx.Graph = nx.Graph()
+        graph: nx.Graph = nx.Graph(forest=True)
         graph.add_nodes_from(self.names, hidden=False)
         graph.add_nodes_from(self.hidden, hidden=True)
         for row in self.edges.itertuples():
