@@ -166,7 +166,7 @@ def latent_tree(
     Returns
     -------
     LatentTreeSolution
-        With ``graph``, ``edges``, ``hidden``, ``bic``. ``bs.plot_graph(found.graph, groups=found.kinds)`` draws it.
+        With ``graph``, ``edges``, ``hidden``, ``bic``. ``bs.plot_graph(found.graph)`` draws it; ``groups=found.kinds`` adds colours.
 
     Raises
     ------
