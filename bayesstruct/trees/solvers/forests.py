@@ -279,12 +279,12 @@ def _alone(table: TreeColumns) -> np.ndarray:
     """Log likelihood of each column by itself."""
     out, n = np.empty(len(table.states)), len(table.values)
     for j, r in enumerate(table.states):
-        column = table.values[:, j]
         if r:
-            seen = np.bincount(column.astype(np.int64), minlength=r)
+            seen = table.state_counts[j]
             out[j] = xlogy(seen, seen / n).sum()
         else:
-            out[j] = -0.5 * n * (np.log(2.0 * np.pi) + 1.0) - n * log_deviations(column[:, None])[0]
+            column = table.values[:, [j]]
+            out[j] = -0.5 * n * (np.log(2.0 * np.pi) + 1.0) - n * log_deviations(column)[0]
     return out
 
 

@@ -122,7 +122,7 @@ def pair_counts(
 
 
 def _of_some(every, some, starts, spare) -> np.ndarray:
-    """Indicators of some columns: those of all, of which a product with itself takes half the time, or a copy."""
+    """Return indicators of some columns: those of all, of which a product with itself takes half the time, or a copy."""
     if len(some) == len(starts) and (some == np.arange(len(some))).all():
         return every
     first = starts - np.arange(len(starts))
