@@ -29,6 +29,7 @@ __all__ = [
     "optional_probability",
     "positive_by_column",
     "probability",
+    "refuse_given",
     "sample_size",
     "table_numbers",
     "truth",
@@ -125,6 +126,30 @@ def choice(name: str, value, options) -> str:
         known = ", ".join(map(repr, options))
         raise ValueError(f"`{name}` must be one of {known}, not {_shown(value)}")
     return value
+
+
+def refuse_given(reason: str, **options: Any) -> None:
+    """Refuse options that do not apply and would be ignored.
+
+    Parameters
+    ----------
+    reason : str
+        What they apply to, after "belongs to".
+    **options
+        By name; None for one that was not given.
+
+    Raises
+    ------
+    ValueError
+        If one was given; the message names the first of these.
+
+    Examples
+    --------
+    >>> refuse_given("penalty='power'", exponent=None)
+    """
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(f"`{name}` belongs to {reason}; leave it out")
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:

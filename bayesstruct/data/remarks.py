@@ -453,6 +453,9 @@ def _dates(names, values) -> list[str]:
     """List columns of whole numbers such as 20240131."""
     seen = ~np.isnan(values)
     v = np.where(seen, values, 20240131)
+    near = (v.min(axis=0, initial=np.inf) >= 19000101) & (v.max(axis=0, initial=0) < 21000000)
+    if not near.any():  # without divisions, which take longest
+        return []
     day, month, year = v % 100, v // 100 % 100, v // 10_000
     valid = (day >= 1) & (day <= 31) & (month >= 1) & (month <= 12) & (year >= 1900) & (year < 2100)
     found = (valid & (v == np.floor(v))).all(axis=0) & (seen.sum(axis=0) > 2)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NODEWISE",
     "Acyclic",
+    "AcyclicEdges",
     "ArcEnds",
     "ArcPrior",
     "CompositeLikelihood",
@@ -338,6 +339,19 @@ class Acyclic(Recorded):
 
     acyclic: int = constant("arc_acyclic")
     identified: int | None = constant("arc_identified", optional=True)
+
+
+@dataclass(frozen=True)
+class AcyclicEdges(Recorded):
+    """Undirected graphs without a cycle: trees and forests.
+
+    Attributes
+    ----------
+    acyclic : int
+        1.
+    """
+
+    acyclic: int = constant("edge_acyclic")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.data.arguments import generator, number, probability, whole_number
+from bayesstruct.data.arguments import generator, number, probability, refuse_given, whole_number
 from bayesstruct.data.errors import TableError, column_list, listing
 from bayesstruct.data.names import label_text
 from bayesstruct.networks.simulate import own_dag, random_dag, set_from_outside
@@ -112,10 +112,10 @@ def linear_sem(
     noise: "str | Callable | Mapping" = "laplace",
     variances: "float | tuple[float, float] | Mapping" = (1.0, 3.0),
     graph: "networkx.DiGraph | None" = None,
-    expected_neighbours: float = 4.0,
+    expected_neighbours: float | None = None,
     max_parents: int | None = None,
     weights: tuple[float, float] = (0.5, 1.5),
-    degrees: float = 5.0,
+    degrees: float | None = None,
     interventions: float = 0.0,
     random_seed: int | np.random.Generator | None = None,
 ) -> LinearSEMSimulation:
@@ -141,16 +141,16 @@ def linear_sem(
         or one number for each column, by its name.
     graph : networkx.DiGraph, optional
         The graph, in place of a random one; its nodes give the names.
-    expected_neighbours : float, default 4
-        Of the random graph: an order of the variables is drawn, and each pair is an arc along it
+    expected_neighbours : float, optional
+        Of the random graph only, 4 by default: an order of the variables is drawn, and each pair is an arc along it
         with probability ``expected_neighbours / (p - 1)``, at most 1.
     max_parents : int, optional
-        Of the random graph: a variable with more parents keeps a random choice of so many.
+        Of the random graph only: a variable with more parents keeps a random choice of so many.
     weights : pair of float, default (0.5, 1.5)
         Smallest and largest absolute coefficient; each is uniform between them, its sign a fair
         coin.
-    degrees : float, default 5
-        Degrees of freedom of ``"student"``, above 2.
+    degrees : float, optional
+        Degrees of freedom of ``"student"`` only, above 2; 5 by default.
     interventions : float, default 0
         Probability that in a row one variable, each equally likely, is set to a standard normal
         value from outside.
@@ -166,8 +166,8 @@ def linear_sem(
     TableError
         If a mapping leaves out a column or names an unknown one.
     TypeError, ValueError
-        If `graph` is not a directed acyclic graph of 2 or more nodes, `noise` is not known, or a
-        number is out of range.
+        If `graph` is not a directed acyclic graph of 2 or more nodes, `noise` is not known, or an
+        option is out of range or does not apply.
 
     Notes
     -----
@@ -196,11 +196,17 @@ def linear_sem(
     rng = generator(random_seed)
     if graph is None:
         most = p if max_parents is None else max_parents
-        truth = random_dag(p, expected_neighbours, most, rng)
+        near = 4.0 if expected_neighbours is None else expected_neighbours
+        truth = random_dag(p, near, most, rng)
     else:
+        refuse_given(
+            "a graph that is drawn, and here is a `graph`",
+            expected_neighbours=expected_neighbours,
+            max_parents=max_parents,
+        )
         truth = own_dag(graph)
     names = list(truth.nodes)
-    words, samplers = _noises(noise, names, number("degrees", degrees, above=2))
+    words, samplers = _noises(noise, names, degrees)
     scale = np.sqrt(_variances(variances, names, rng))
     if interventions not in (0, 1):
         probability("interventions", interventions)
@@ -226,9 +232,10 @@ def linear_sem(
 
 def _noises(noise, names, degrees):
     """Names and samplers of the noise of each column."""
+    freedom = 5.0 if degrees is None else number("degrees", degrees, above=2)
 
     def student(rng, n):
-        return rng.standard_t(degrees, n) * np.sqrt((degrees - 2) / degrees)
+        return rng.standard_t(freedom, n) * np.sqrt((freedom - 2) / freedom)
 
     known = {**NOISES, "student": student}
     each = _each("noise", noise, names) if isinstance(noise, Mapping) else [noise] * len(names)
@@ -239,6 +246,8 @@ def _noises(noise, names, degrees):
                 f"number of rows, or one of these for each column, not {one!r:.60}"
             )
     words = ["custom" if callable(one) else one for one in each]
+    if "student" not in words:
+        refuse_given("noise='student'", degrees=degrees)
     return words, [one if callable(one) else known[one] for one in each]
 
 

@@ -116,7 +116,7 @@ class TreePosterior:
         """
         import networkx as nx
 
-        graph: nx.Graph = nx.Graph()
+        graph: nx.Graph = nx.Graph(forest=True)
         graph.add_nodes_from(self.names)
         for i, j in np.asarray(lines, int).reshape(-1, 2).tolist():
             weight = float(self.trees.log_weights[i, j])

@@ -11,7 +11,7 @@ from bayesstruct.core.recognition import claim
 from bayesstruct.core.tables.missing_states import MissingStates
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.coding import coding_of
-from bayesstruct.graphs.records import EdgeEnds, EdgePrior
+from bayesstruct.graphs.records import AcyclicEdges, EdgeEnds, EdgePrior
 from bayesstruct.graphs.spanning_trees.indicators import pair_matrix, pair_values
 from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
 from bayesstruct.networks.model_parts import (
@@ -72,6 +72,7 @@ def random_tree(
     prior[prior > 1.0 - _CERTAIN] = 1.0
     EdgeEnds.in_model(source, target).record()
     EdgePrior(prior).record()
+    AcyclicEdges(1).record()
     return tree
 
 

@@ -1,4 +1,4 @@
-"""Rows of states under drawn trees: predictions of empty values, and how well columns are predicted."""
+"""Results of trees: their tables, and predictions of empty values of rows of states under drawn trees."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,13 @@ from bayesstruct.core.tables.predictions import StateRows, register_prediction
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS, chosen_draws
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.posteriors.reading import read_edges
+from bayesstruct.graphs.records import AcyclicEdges
 from bayesstruct.graphs.spanning_trees.sums import rooted
 from bayesstruct.graphs.tables.edges import EDGE_READERS, edge_table
 from bayesstruct.networks.priors.records import NetworkStates
 from bayesstruct.networks.reading.conditionals import drawn_networks
 from bayesstruct.networks.reading.effects import state_rows
+from bayesstruct.precision.reading.predictive import NORMAL_READERS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["with_rooted_trees"]
 
-_STATES = "trees of columns of states"
+_STATES, _NUMBERS = "trees of columns of states", "trees of columns of numbers"
 
 
 def with_rooted_trees(posterior: "EdgePosterior", draws: "xr.Dataset") -> "xr.Dataset":
@@ -62,6 +64,11 @@ def _is_tree_of_states(idata) -> bool:
     return own and "states" in variables(idata, CONSTANTS)
 
 
+def _is_tree_of_numbers(idata) -> bool:
+    own = {"edge", "precision"} <= variables(idata)
+    return own and AcyclicEdges.is_in(idata)
+
+
 def _rows(idata: "xr.DataTree") -> StateRows:
     posterior: Any = read_edges(idata)
     posterior = replace(posterior, draws=with_rooted_trees(posterior, posterior.draws))
@@ -88,6 +95,13 @@ register_summary(
     (*EDGE_READERS, "predict", "predictability", "pointwise"),
     before="undirected graphs",
 )
-register_figure(plot_graph, _STATES)
+register_summary(
+    _NUMBERS,
+    _is_tree_of_numbers,
+    edge_table,
+    NORMAL_READERS,
+    before="Gaussian graphical models",
+)
+register_figure(plot_graph, _STATES, _NUMBERS)
 register_prediction(_STATES, _is_tree_of_states, _rows)
 register_predictability(_STATES, _is_tree_of_states, _predicted)

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.arguments import choice, generator, number, numbers, whole_number
+from bayesstruct.data.arguments import (
+    choice,
+    generator,
+    number,
+    numbers,
+    refuse_given,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -45,10 +52,10 @@ def latent_tree(
     p: int = 10,
     *,
     kind: str = "gaussian",
-    shape: str = "random",
+    shape: str | None = None,
     graph: "nx.Graph | None" = None,
     correlations: tuple[float, float] = (0.4, 0.8),
-    states: int = 2,
+    states: int | None = None,
     random_seed: int | np.random.Generator | None = None,
 ) -> LatentTreeSimulation:
     r"""Simulate a table of columns that depend on each other through a tree with hidden nodes.
@@ -62,17 +69,17 @@ def latent_tree(
     kind : {"gaussian", "discrete"}
         ``"gaussian"``: normal numbers with variance 1. ``"discrete"``: states 0, 1, ..., equally probable; a node has the state of its neighbour with
         probability :math:`1 - (K - 1) \theta` and each other one with :math:`\theta`.
-    shape : {"random", "star", "double_star", "chain", "leaves"}
-        ``"random"``: a random tree in which every hidden node has three neighbours or more and some columns are inner nodes; ``"leaves"``: the same with columns as leaves only;
+    shape : {"random", "star", "double_star", "chain", "leaves"}, optional
+        ``"random"``, the default: a random tree in which every hidden node has three neighbours or more and some columns are inner nodes; ``"leaves"``: the same with columns as leaves only;
         ``"star"``, ``"double_star"``: one or two hidden nodes whose neighbours are all columns, in turn; ``"chain"``: hidden nodes in a row, each with
         one column, and one more at both ends (a hidden Markov model).
     graph : networkx.Graph, optional
-        A tree in place of these; nodes whose attribute ``hidden`` is true are hidden.
+        A tree in place of `shape`; nodes whose attribute ``hidden`` is true are hidden.
     correlations : pair of float, default (0.4, 0.8)
         Smallest and largest absolute correlation of neighbours, uniform between them: for states :math:`1 - K \theta`. Signs of
         numbers are fair coins.
-    states : int, default 2
-        Number K of states of ``"discrete"``.
+    states : int, optional
+        Number K of states of ``"discrete"`` only, 2 by default.
     random_seed : int or numpy.random.Generator, optional
 
     Returns
@@ -84,7 +91,7 @@ def latent_tree(
     TypeError
         If `graph` is not a networkx.Graph.
     ValueError
-        If `graph` is no tree, or an option is unknown or out of range.
+        If `graph` is no tree, or an option is unknown, out of range or does not apply.
 
     Examples
     --------
@@ -96,15 +103,19 @@ def latent_tree(
     """
     import pandas as pd
 
-    n, k = whole_number("n", n, 1), whole_number("states", states, 2)
     choice("kind", kind, KINDS)
+    if kind == "gaussian":
+        refuse_given("kind='discrete'", states=states)
+    n, k = whole_number("n", n, 1), 2 if states is None else whole_number("states", states, 2)
     low, high = _bounds(correlations)
     rng = generator(random_seed)
     if graph is None:
-        choice("shape", shape, SHAPES)
+        shape = "random" if shape is None else choice("shape", shape, SHAPES)
         tree = _shaped(shape, whole_number("p", p, 4 if shape == "chain" else 3), rng)
     else:
+        refuse_given("a tree that is drawn, and here is a `graph`", shape=shape)
         tree = _checked(graph)
+    tree.graph["forest"] = True
     values: dict[Any, np.ndarray] = {}
     for node, parent in _outward(tree):
         if parent is None:

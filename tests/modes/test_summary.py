@@ -37,7 +37,7 @@ RESULTS = {
     "ising_neighbourhoods": ("dependency networks", "arc_table"),
     "ising": ("Markov random fields", "edge_table"),
     "full": ("Markov random fields", "edge_table"),
-    "tree": ("Gaussian graphical models", "edge_table"),
+    "tree": ("trees of columns of numbers", "edge_table"),
     "tree_states": ("trees of columns of states", "edge_table"),
     "network": ("Bayesian networks", "arc_table"),
     "network_bdeu": ("Bayesian networks", "arc_table"),

@@ -263,6 +263,7 @@ CASES = {
     ),
 }  # fmt: skip
 
+#: Options by the name of the simulator; a word after a colon tells several of one apart.
 SIMULATIONS = {
     "bayesian_network": {"n": 12, "p": 5, "interventions": 0.2},
     "dp_glm": {"n": 12},
@@ -270,6 +271,10 @@ SIMULATIONS = {
     "hidden_causes": {"n": 12, "p": 5},
     "ising": {"n": 12, "p": 5},
     "latent_features": {"n": 12, "d": 5, "missing": 0.1},
+    "latent_tree": {"n": 12, "p": 6},
+    "latent_tree:states": {"n": 12, "p": 6, "kind": "discrete", "states": 3, "shape": "leaves"},
+    "latent_tree:chain": {"n": 12, "p": 6, "shape": "chain"},
+    "latent_tree:double_star": {"n": 12, "p": 6, "shape": "double_star"},
     "linear_sem": {"n": 12, "p": 5, "interventions": 0.2},
     "link_prediction": {"n": 12},
     "markov_transitions": {"n": 12},
@@ -334,7 +339,7 @@ def results(case):
 def _simulations(bs):
     out = {}
     for name, options in SIMULATIONS.items():
-        made = getattr(bs.simulate, name)(**options, random_seed=3)
+        made = getattr(bs.simulate, name.partition(":")[0])(**options, random_seed=3)
         fields = getattr(made, "__dict__", None) or made._asdict()
         for field, value in fields.items():
             array = value.to_numpy() if isinstance(value, pd.DataFrame) else value

@@ -23,7 +23,7 @@ def test_trees_are_minimal(shape):
     assert table.hidden.shape == (3, hidden.get(shape, table.hidden.shape[1]))
 
 
-@pytest.mark.parametrize(("kind", "k"), [("gaussian", 2), ("discrete", 2), ("discrete", 4)])
+@pytest.mark.parametrize(("kind", "k"), [("gaussian", None), ("discrete", 2), ("discrete", 4)])
 def test_correlations_are_products_along_paths(kind, k):
     n = 40_000
     table = bs.simulate.latent_tree(n, p=6, kind=kind, states=k, random_seed=1)
@@ -56,7 +56,12 @@ def test_a_given_tree_and_seeds():
         ({"p": 2}, "`p`"),
         ({"shape": "ring"}, "'random', 'star'"),
         ({"kind": "text"}, "'gaussian', 'discrete'"),
-        ({"states": 1}, "`states`"),
+        ({"kind": "discrete", "states": 1}, "`states` must be"),
+        ({"states": 3}, "`states` belongs to kind='discrete'; leave it out"),
+        (
+            {"graph": nx.path_graph(3), "shape": "star"},
+            "`shape` belongs to .*`graph`; leave it out",
+        ),
         ({"correlations": (0.8, 0.2)}, "exchange"),
         ({"correlations": (0.0, 0.2)}, "correlations"),
         ({"correlations": 0.5}, "smallest and the largest.*give it twice"),

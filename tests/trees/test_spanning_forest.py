@@ -138,3 +138,11 @@ def test_bad_weights_are_refused():
         pm.Normal("y", forest[0], 1, observed=0.5)
     with pytest.raises(ValueError, match="'forest' cannot be drawn exactly: 'y' depends on it"):
         bs.steps.TreeDraws(model.free_RVs, model=model)
+
+
+@pytest.mark.parametrize("size", [1e17, -1e17, 1e300])
+def test_a_common_factor_of_any_size_leaves_all_forests_as_probable(size):
+    forest = bs.SpanningForest.dist(np.full(3, size), size)
+    logp = [pm.logp(forest, row).eval() for row in ([0, 0, 0], [1, 0, 0], [1, 1, 0])]
+    # Of 16 rooted forests on three nodes one has no edge; two roots may be in a pair, three in a tree.
+    np.testing.assert_allclose(np.exp(logp), np.array([1, 2, 3]) / 16, rtol=1e-12)

@@ -55,6 +55,34 @@ def test_the_density_of_all_trees_is_the_product_of_their_weights(as_matrix):
     np.testing.assert_allclose(np.exp(logp), law(weights)[::9], rtol=1e-12)
 
 
+@pytest.mark.parametrize("size", [1e9, 1e17, -1e17, 1e300])
+def test_a_common_factor_of_any_size_leaves_all_trees_as_probable(size):
+    tree = bs.SpanningTree.dist(np.full(10, size))
+    logp = [pm.logp(tree, row).eval() for row in TREES[::25]]
+    np.testing.assert_allclose(np.exp(logp), 1 / 125, rtol=1e-12)
+    np.testing.assert_allclose(tree_probabilities(np.full(10, size)).eval(), 0.4, rtol=1e-12)
+    np.testing.assert_allclose(log_tree_normaliser(np.full(10, size)).eval(), 4 * size, rtol=1e-8)
+    assert all(map(is_spanning_tree, pm.draw(tree, 5, random_seed=1)))
+    # A light line that no tree needs is no obstacle: 50 of 125 trees have it.
+    light = np.full(10, size)
+    light[0] -= 1e300
+    tree = bs.SpanningTree.dist(light)
+    logp = [pm.logp(tree, TREES[k]).eval() for k in TREES[:, 0].argsort()[[0, 1, -1]]]
+    np.testing.assert_allclose(logp, [-np.log(75), -np.log(75), -1e300], rtol=1e-12)
+
+
+def test_log_weights_that_differ_too_much_are_refused_or_have_no_density():
+    far = np.where([j == 4 for _, j in PAIRS], -1e11, 0.0)
+    with pytest.raises(ValueError, match=r"differ by more than 7e\+09.*take numpy\.log"):
+        bs.SpanningTree.dist(far)
+    with pytest.raises(ValueError, match=r"differ by more than.*take numpy\.log"):
+        bs.SpanningForest.dist(far, -2e11)
+    assert np.isfinite(pm.logp(bs.SpanningTree.dist(far / 1e3), TREES[0]).eval())
+    random = pt.vector("w", shape=(10,))
+    logp = pm.logp(bs.SpanningTree.dist(random), TREES[0])
+    assert np.isnan(logp.eval({random: far})) and np.isfinite(logp.eval({random: far / 1e3}))
+
+
 def test_densities_of_a_batch_are_those_of_its_trees():
     weights = log_weights()
     logp = pm.logp(bs.SpanningTree.dist(weights, size=125), TREES).eval()

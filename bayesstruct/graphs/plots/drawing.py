@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RING = 1.4  # outer radius of a ring around a node, against that of the node
+OUTLINES = {False: "-", True: (0, (2.5, 1.5))}  # of nodes that were observed, and of hidden ones
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,23 @@ class Look:
         Fill of each node.
     shares : ndarray, optional
         Part of a ring around each node that is filled, in [0, 1]; NaN for no ring.
+    hidden : ndarray of bool, optional
+        Nodes that were not observed: their outlines are dashed, their names slanted.
     """
 
     colours: list[str] = field(default_factory=list)
     shares: np.ndarray | None = None
+    hidden: np.ndarray | None = None
+
+    def fill(self, p: int, seen: str, unseen: str) -> list[str]:
+        """Colours of p nodes, with one for those that were observed and one for others unless they have some."""
+        if self.colours:
+            return self.colours
+        return [unseen if own else seen for own in self.is_hidden(p)]
+
+    def is_hidden(self, p: int) -> np.ndarray:
+        """Whether each of p nodes is hidden."""
+        return np.zeros(p, bool) if self.hidden is None else self.hidden
 
     @property
     def discs(self) -> bool:
@@ -52,8 +66,8 @@ def draw_arrangement(
 ) -> list[Any]:
     """Draw nodes, names and key as they were arranged, and return what was drawn."""
     colours = ink(ax)
-    fill = look.colours or [colours.node] * len(points)
-    drawn: list[Any] = _texts(ax, points, found, fill, colours)
+    fill, hidden = look.fill(len(points), colours.node, colours.paper), look.is_hidden(len(points))
+    drawn: list[Any] = _texts(ax, points, found, fill, hidden, colours)
     if look.shares is not None:
         drawn += _rings(ax, points, look.shares, found.radius, colours)
     if found.key is not None:
@@ -67,13 +81,14 @@ def draw_arrangement(
         area, fill = 1.0, [colours.line] * len(points)
     drawn.append(
         ax.scatter(
-            points[:, 0], points[:, 1], s=area, color=fill, edgecolor=colours.line, lw=0.8, zorder=3
+            points[:, 0], points[:, 1], s=area, color=fill, edgecolor=colours.line, lw=0.8,
+            linestyle=[OUTLINES[own] for own in hidden.tolist()], zorder=3,
         )
-    )
+    )  # fmt: skip
     return drawn
 
 
-def _texts(ax: "Axes", points, found: Arrangement, fill: list[str], colours) -> list[Any]:
+def _texts(ax: "Axes", points, found: Arrangement, fill: list[str], hidden, colours) -> list[Any]:
     if found.way == BARE:
         return []
     angle = np.degrees(found.labels.angle)
@@ -90,7 +105,10 @@ def _texts(ax: "Axes", points, found: Arrangement, fill: list[str], colours) -> 
         )  # fmt: skip
         if found.way == FRAMED:
             style = f"round,pad={PADDING},rounding_size=0.25"
-            label.set_bbox({"boxstyle": style, "fc": fill[k], "ec": colours.line, "lw": 0.6})
+            outline = {"ec": colours.line, "lw": 0.6, "linestyle": OUTLINES[bool(hidden[k])]}
+            label.set_bbox({"boxstyle": style, "fc": fill[k], **outline})
+        if hidden[k]:
+            label.set_fontstyle("italic")
         if found.way in (FRAMED, INSIDE):
             label.set_color(_readable_on(fill[k]))
         out.append(label)

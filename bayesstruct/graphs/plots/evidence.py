@@ -24,7 +24,7 @@ from bayesstruct.graphs.plots.grid import (
     name_sides,
     text_size,
 )
-from bayesstruct.graphs.plots.layouts.positions import Positions, place, resolve
+from bayesstruct.graphs.plots.layouts.positions import Positions, add_backbone, place, resolve
 from bayesstruct.graphs.plots.legends import put_below
 from bayesstruct.graphs.plots.network import add_lines
 from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, network_size
@@ -162,7 +162,8 @@ def default_positions(posterior: "GraphPosterior") -> Positions:
     """Positions of `plot_graph` for undirected graphs, and a circle for others, whose layers lines of all pairs would hide."""
     if posterior.directed:
         return resolve(None, posterior.variables)
-    return place(posterior.graph(posterior.median_lines(0.5)), None)
+    graph = posterior.graph(posterior.median_lines(0.5))
+    return place(add_backbone(graph, posterior), None)
 
 
 def _tested(posterior: "GraphPosterior") -> dict[str, np.ndarray]:

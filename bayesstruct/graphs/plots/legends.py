@@ -103,8 +103,12 @@ def evidence_handles(ax: "Axes", threshold: float, undecided: bool, min_probabil
     return handles
 
 
-def node_handles(ax: "Axes", groups: Mapping[str, str], rings: bool) -> list:
-    """Entries for the colours of nodes and the rings around them."""
+def node_handles(
+    ax: "Axes", groups: Mapping[str, str], rings: bool, *, hidden: bool = False
+) -> list:
+    """Entries for the colours of nodes, the rings around them and the outlines of hidden ones."""
+    from matplotlib.patches import Patch
+
     colours = ink(ax)
     look = {"marker": "o", "linestyle": "", "markeredgecolor": colours.line}
     handles = [
@@ -116,6 +120,9 @@ def node_handles(ax: "Axes", groups: Mapping[str, str], rings: bool) -> list:
         handles.append(
             _line("full ring: predictability 1", markerfacecolor=colours.node, markersize=7, **ring)
         )
+    if hidden:
+        outline = {"facecolor": colours.paper, "edgecolor": colours.line, "linestyle": DASHES}
+        handles.append(Patch(label="hidden", linewidth=0.9, **outline))
     return handles
 
 

@@ -11,7 +11,13 @@ from bayesstruct.graphs.evidence import evidence as evidence_of
 from bayesstruct.graphs.graphs import check_fraction
 from bayesstruct.graphs.plots.arrows import ONE_WAY, PAIR, TWO_WAY, Arrow, Arrows
 from bayesstruct.graphs.plots.layouts.curves import bends, curve
-from bayesstruct.graphs.plots.layouts.positions import Positions, is_round, place, resolve
+from bayesstruct.graphs.plots.layouts.positions import (
+    Positions,
+    add_backbone,
+    is_round,
+    place,
+    resolve,
+)
 from bayesstruct.graphs.plots.legends import (
     DASHES,
     evidence_handles,
@@ -67,10 +73,11 @@ def plot_graph(
     ----------
     idata_or_graph : xarray.DataTree or networkx.Graph
         Result of a bayesstruct graph model, or a graph; of a graph whose edges have no `weight`
-        or no `probability` all have the same style.
-    layout : {"circle", "spring", "kamada_kawai", "layers"}, mapping or Axes, optional
+        or no `probability` all have the same style. Nodes whose attribute `hidden` is true have dashed outlines and slanted names.
+    layout : {"circle", "spring", "kamada_kawai", "layers", "tree"}, mapping or Axes, optional
         Where the nodes are: a kind of :func:`bayesstruct.plots.layout`; positions (x, y) by name; or axes with another network, whose
-        positions are taken. By default layers for directed graphs, a circle, the same for the same variables, for others up to 15 nodes, and "spring" for more.
+        positions are taken. By default layers for directed graphs, "tree" for results that are trees or forests (of a posterior the tree with the largest
+        sum of edge probabilities, whatever is drawn), a circle, the same for the same variables, for others up to 15 nodes, and "spring" for more.
     pos : mapping of name to (x, y) or Axes, optional
         The same as `layout` with positions.
     ax : matplotlib.axes.Axes, optional
@@ -125,7 +132,7 @@ def plot_graph(
     graph = _shown(idata_or_graph, min_probability, evidence)
     pos = _positions(graph, layout, pos)
     ax = axes(ax, network_size(graph.nodes))
-    look, colours = look_of(graph.nodes, groups, predictability)
+    look, colours = look_of(graph.nodes, groups, predictability, graph.nodes(data="hidden"))
     draw = _draw_arcs if graph.is_directed() else _draw_lines
     handles = draw(ax, graph, pos, min_probability, max_weight)
     if legend:
@@ -137,15 +144,19 @@ def plot_graph(
         title = _title(graph, min_probability, evidence) if handles else None
         if not graph.edges and not isinstance(idata_or_graph, nx.Graph):
             title = _nothing(graph, min_probability, evidence)
-        put_below(ax, handles + node_handles(ax, colours, predictability is not None), title)
+        shown = look.hidden is not None and groups is None
+        handles += node_handles(ax, colours, predictability is not None, hidden=shown)
+        put_below(ax, handles, title)
     draw_nodes(ax, pos, look)
     return ax
 
 
-def _title(graph: "nx.Graph", min_probability: float, threshold: float | None) -> str:
+def _title(graph: "nx.Graph", min_probability: float, threshold: float | None) -> str | None:
     line = "arc" if graph.is_directed() else "edge"
     if threshold is not None:
         return "paler = less probable"
+    if not any("probability" in about for *_, about in graph.edges(data=True)):
+        return None
     return f"P({line}) ≥ {min_probability:g}, paler = less probable"
 
 
@@ -171,7 +182,7 @@ def _shown(idata_or_graph, min_probability: float, threshold: float | None) -> "
             if edge[2].get("probability", 1) >= min_probability
         ]
         graph = nx.DiGraph() if idata_or_graph.is_directed() else nx.Graph()
-        graph.add_nodes_from(idata_or_graph.nodes)  # their order decides on layouts
+        graph.add_nodes_from(idata_or_graph.nodes(data=True))  # their order decides on layouts
         graph.add_edges_from(edges)
         graph.graph.update(idata_or_graph.graph)
         return graph
@@ -193,7 +204,7 @@ def _shown(idata_or_graph, min_probability: float, threshold: float | None) -> "
         )
     graph.graph["forbidden"] = int((posterior.fixed & (posterior.prior == 0)).sum())
     graph.graph["acyclic"] = isinstance(posterior, DagPosterior)
-    return graph
+    return add_backbone(graph, posterior)
 
 
 def _joined(posterior: DagPosterior, chosen: np.ndarray, least: float) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Nodes and their names, for every picture of a network."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,9 +51,12 @@ def draw_nodes(ax: "Axes", pos: Positions, look: Look | None = None) -> Arrangem
 
 
 def look_of(
-    nodes, groups: Mapping | None, predictability: Mapping | None
+    nodes,
+    groups: Mapping | None,
+    predictability: Mapping | None,
+    hidden: Iterable[tuple[object, object]] = (),
 ) -> tuple[Look, dict[str, str]]:
-    """Colours of nodes by group and rings around them, and the colour of each group.
+    """Colours of nodes by group, rings around them and which are hidden (pairs of node and whether it is), and the colour of each group.
 
     Raises
     ------
@@ -73,7 +76,8 @@ def look_of(
             raise ValueError(
                 f"`predictability` must be in [0, 1], that of {', '.join(wrong)} is not: clip it, as in `.clip(0, 1)`"
             )
-    return Look(fill, shares), colours
+    unseen = np.array([bool(own) for _, own in hidden])
+    return Look(fill, shares, unseen if unseen.any() else None), colours
 
 
 def _in_order(values: Mapping, nodes: list, what: str) -> list:

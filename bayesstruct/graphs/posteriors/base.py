@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from bayesstruct.graphs.records import AcyclicEdges
+
 if TYPE_CHECKING:
     import networkx as nx
     import xarray as xr
@@ -183,6 +185,11 @@ class GraphPosterior(ABC):
         Parameters
         ----------
         chosen : ndarray of bool, shape (n_lines,)
+
+        Returns
+        -------
+        networkx.Graph or networkx.DiGraph
+            Its attribute ``forest`` is true if all draws are trees or forests.
         """
         import networkx as nx
 
@@ -196,6 +203,8 @@ class GraphPosterior(ABC):
             if weights is not None:
                 about["weight"] = float(weights[k])
             graph.add_edge(source[line], target[line], **about)
+        if AcyclicEdges.is_in(self.constants):
+            graph.graph["forest"] = True
         return graph
 
     # A known graph

@@ -11,7 +11,18 @@ from bayesstruct.data.arguments import generator, whole_number
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["SpanningTrees", "log_tree_sum", "log_weight_matrix", "rooted"]
+__all__ = ["DisconnectedError", "SpanningTrees", "log_tree_sum", "log_weight_matrix", "rooted"]
+
+#: Powers of 2 by which lines that some tree needs may differ: their logarithms then have an error of about 1e-6.
+_WIDEST = 10**10
+
+
+class DisconnectedError(ValueError):
+    """No tree joins all nodes."""
+
+
+class _TooWideError(ValueError):
+    """Weights differ by more than their logarithms can say."""
 
 
 def log_weight_matrix(log_weights: "ArrayLike") -> np.ndarray:
@@ -69,13 +80,18 @@ class _Scaled:
 
     @classmethod
     def read(cls, logs: np.ndarray) -> "_Scaled | None":
-        """Scale the weights; None if there is no tree."""
+        """Scale weights of at most 1; None if there is no tree."""
         from bayesstruct.graphs.spanning_trees.elimination import prim_order, scale_weights
 
         n = len(logs)
         order, exponents = np.empty(n, np.int64), np.empty(n, np.int64)
         if not prim_order(logs, order, exponents):
             return None
+        if exponents.min(initial=0) < -_WIDEST:
+            raise _TooWideError(
+                f"logarithms of weights of lines that a tree needs differ by more than {_WIDEST * np.log(2.0):.0e}, beyond which "
+                "probabilities cannot be computed; they are logarithms: if weights were meant, take numpy.log of them"
+            )
         units, weights = np.zeros((n, n), np.int64), np.zeros((n, n))
         scale_weights(logs, order, exponents, units, weights)
         return cls(order, exponents, units, weights)
@@ -132,12 +148,23 @@ def log_tree_sum(log_weights: np.ndarray) -> float:
     Returns
     -------
     float
-        -inf if there is no tree.
+        -inf if there is no tree, NaN if weights differ too much to say.
     """
-    scaled = _Scaled.read(log_weights)
+    most = _largest(log_weights)
+    try:
+        scaled = _Scaled.read(log_weights - most)
+    except _TooWideError:
+        return np.nan
     if scaled is None:
         return -np.inf
-    return scaled.log_total(scaled.eliminate(scaled.weights))
+    return scaled.log_total(scaled.eliminate(scaled.weights)) + (len(log_weights) - 1) * most
+
+
+def _largest(logs: np.ndarray) -> float:
+    """Log weight of the heaviest line, 0 without lines. Divided by it, trees have the same probabilities, and no log weight is too large."""
+    beside = np.where(np.eye(len(logs), dtype=bool), -np.inf, logs)
+    most = float(beside.max(initial=-np.inf))
+    return most if np.isfinite(most) else 0.0
 
 
 class SpanningTrees:
@@ -159,7 +186,7 @@ class SpanningTrees:
     Raises
     ------
     ValueError
-        If `log_weights` is no such matrix, or the graph is not connected.
+        If `log_weights` is no such matrix, the graph is not connected (a `DisconnectedError`), or log weights differ by more than some 1e10.
 
     Notes
     -----
@@ -184,9 +211,10 @@ class SpanningTrees:
     def __init__(self, log_weights: "ArrayLike"):
         self.log_weights = log_weight_matrix(log_weights)
         self.n = len(self.log_weights)
-        scaled = _Scaled.read(self.log_weights)
+        self._most = _largest(self.log_weights)
+        scaled = _Scaled.read(self.log_weights - self._most)
         if scaled is None:
-            raise ValueError(
+            raise DisconnectedError(
                 f"no tree joins all nodes: the lines whose weight is not 0 do not connect {_cut(self.log_weights)}; give one of "
                 "the missing lines a weight above 0 (its logarithm above -inf)"
             )
@@ -201,6 +229,11 @@ class SpanningTrees:
     @cached_property
     def log_total(self) -> float:
         """Logarithm of the sum over all trees."""
+        return self._log_total + (self.n - 1) * self._most
+
+    @cached_property
+    def _log_total(self) -> float:
+        """The same in units of the heaviest line, in which it is no difference of large numbers."""
         return self._scaled.log_total(self._eliminated[1])
 
     @cached_property
@@ -210,7 +243,8 @@ class SpanningTrees:
 
         out, own = np.empty((self.n, self.n)), self._scaled
         ways, masses = self._eliminated
-        line_probabilities(self.log_weights, own.order, ways, own.units, own.exponents, masses, out)
+        logs = self.log_weights - self._most
+        line_probabilities(logs, own.order, ways, own.units, own.exponents, masses, out)
         return out
 
     def draw(self, draws: int, random_seed: Any = None) -> np.ndarray:
@@ -241,7 +275,7 @@ class SpanningTrees:
             Of a spanning tree; that it is one is not checked.
         """
         first, second = np.asarray(lines, int).reshape(-1, 2).T
-        return float(self.log_weights[first, second].sum() - self.log_total)
+        return float((self.log_weights[first, second] - self._most).sum() - self._log_total)
 
 
 def _cut(logs) -> str:

@@ -191,8 +191,13 @@ def _with_states(data, intake, given):
 
 def _has_two(column) -> bool:
     """Whether a column has two different values, both finite."""
-    own = np.unique(column[~np.isnan(column)])
-    return len(own) == 2 and bool(np.isfinite(own).all())
+    own = column[~np.isnan(column)]
+    if not len(own):
+        return False
+    low, high = own.min(), own.max()
+    return low < high and bool(
+        np.isfinite([low, high]).all() and ((own == low) | (own == high)).all()
+    )
 
 
 def _no_states(name, problems, family):

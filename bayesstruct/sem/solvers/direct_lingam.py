@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.data.arguments import choice, generator, number
+from bayesstruct.data.arguments import choice, generator, number, refuse_given
 from bayesstruct.data.checks import dependent_columns
 from bayesstruct.data.errors import TableError, column_list, listing, warn
 from bayesstruct.data.table import Table, near_one
@@ -99,8 +99,8 @@ def direct_lingam(
     forbidden: Iterable[tuple] = (),
     tiers: dict | Iterable[Iterable] | None = None,
     prune: str | None = "bic",
-    gamma: float = 1.0,
-    random_seed: int | np.random.Generator | None = 0,
+    gamma: float | None = None,
+    random_seed: int | np.random.Generator | None = None,
 ) -> DirectLiNGAM:
     r"""Find the order, the graph and the weights of linear structural equations with non-Gaussian noise.
 
@@ -140,10 +140,10 @@ def direct_lingam(
     prune : {"bic", "cross_validation"} or None, default "bic"
         How the rate of the adaptive lasso is chosen, five folds in the second case. None keeps all arcs
         along the order.
-    gamma : float, default 1
-        Power of the least-squares coefficients in the weights of the adaptive lasso.
-    random_seed : int or numpy.random.Generator, default 0
-        Deals the rows to folds; of ``prune="cross_validation"`` only.
+    gamma : float, optional
+        Power of the least-squares coefficients in the weights of the adaptive lasso, 1 by default.
+    random_seed : int or numpy.random.Generator, optional
+        Deals the rows to folds, 0 by default; of ``prune="cross_validation"`` only. Nothing else is random.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def direct_lingam(
         If the table cannot be used, values are missing, there are not more rows than columns, a column is
         a linear combination of others, or what is known contradicts itself; a cycle is named.
     ValueError
-        If an option is unknown or out of range.
+        If an option is unknown, out of range or does not apply.
 
     Warns
     -----
@@ -196,7 +196,11 @@ def direct_lingam(
     choice("measure", measure, MEASURES)
     if prune is not None:
         choice("prune", prune, PRUNINGS)
-    gamma = number("gamma", gamma, above=0)
+    else:
+        refuse_given("pruning, and `prune` is None", gamma=gamma)
+    if prune != "cross_validation":
+        refuse_given("prune='cross_validation'", random_seed=random_seed)
+    gamma = 1.0 if gamma is None else number("gamma", gamma, above=0)
     table = Table.continuous(data, normal=False, prior=False)
     _check(table)
     knowledge = read_knowledge(table.names, prior_knowledge, required, forbidden, tiers)
@@ -209,7 +213,7 @@ def direct_lingam(
         knowledge.required,
         prune=prune,
         gamma=gamma,
-        rng=generator(random_seed),
+        rng=generator(0 if random_seed is None else random_seed),
     )
     names = list(table.names)
     normal = looks_normal(values - values @ direct.T)

@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesstruct.core.solution import Solution
-from bayesstruct.data.arguments import choice, number, positive_by_column, whole_number
+from bayesstruct.data.arguments import (
+    choice,
+    number,
+    positive_by_column,
+    refuse_given,
+    whole_number,
+)
 from bayesstruct.data.errors import TableError, column_list, listing
 from bayesstruct.networks.solvers.known_order import order_positions
 from bayesstruct.precision.solvers.second_moments import second_moments
@@ -64,7 +70,7 @@ def linear_sem(
     variances: str = "free",
     known_variances: Any = None,
     prior: str = "flat",
-    scale: float = 1.0,
+    scale: float | None = None,
     n: int | None = None,
     tol: float = 1e-8,
     max_iter: int = 1000,
@@ -88,8 +94,8 @@ def linear_sem(
     prior : {"flat", "normal", "laplace"}
         Of a coefficient: none; normal with standard deviation :math:`s_i` times `scale`; or Laplace with this scale, under which some coefficients
         are exactly zero. Intercepts and the logarithms of the scales have flat priors.
-    scale : float
-        With ``variances="free"`` for standardised columns, otherwise for columns that are divided by the root of their mean variance.
+    scale : float, optional
+        Of a prior, 1 by default. With ``variances="free"`` for standardised columns, otherwise for columns that are divided by the root of their mean variance.
     n : int, optional
         Number of rows behind a covariance matrix.
     tol : float
@@ -141,7 +147,10 @@ def linear_sem(
     """
     choice("variances", variances, ("free", "equal", "known"))
     choice("prior", prior, _PRIORS)
-    scale, tol = number("scale", scale, above=0.0), number("tol", tol, above=0.0)
+    if prior == "flat":
+        refuse_given("prior='normal' and prior='laplace'", scale=scale)
+    scale = 1.0 if scale is None else number("scale", scale, above=0.0)
+    tol = number("tol", tol, above=0.0)
     max_iter = whole_number("max_iter", max_iter, 1)
     moments = second_moments(data, n)
     if moments.n is None:

@@ -6,6 +6,7 @@ from copy import copy
 import numpy as np
 
 from bayesstruct.graphs.spanning_trees.maximum import maximum_spanning_forest
+from bayesstruct.trees.kernels.gaussian_em import outward
 from bayesstruct.trees.kernels.grouping import Noise, Tree, path_lengths
 
 __all__ = ["GrowingTree", "blind_tree", "fitted_lengths", "grouped_tree", "minimum_tree"]
@@ -176,20 +177,29 @@ def fitted_lengths(lines: Sequence[tuple[int, int]], d: np.ndarray) -> Tree:
     -------
     list of (int, int, float)
         Lengths are at least 0.
-    """
-    from scipy.sparse import csr_array
-    from scipy.sparse.linalg import LinearOperator, lsqr
 
-    m, nodes = len(d), len(lines) + 1
-    first, second = np.triu_indices(m, 1)
-    columns = []
-    for cut in range(len(lines)):
-        rest = [(i, j, 0.0) for k, (i, j) in enumerate(lines) if k != cut]
-        side = path_lengths([*rest, (*lines[cut], 1.0)], nodes)[lines[cut][0], :m] > 0.5
-        columns.append(np.flatnonzero(side[first] != side[second]))
-    at = np.concatenate(columns)
-    of = np.repeat(np.arange(len(lines)), [len(own) for own in columns])
-    design = csr_array((np.ones(len(at)), (at, of)), shape=(len(first), len(lines)))
-    product = LinearOperator(design.shape, matvec=design.dot, rmatvec=design.T.dot)
-    length = lsqr(product, d[first, second], atol=1e-14, btol=1e-14, iter_lim=20 * nodes)[0]
+    Notes
+    -----
+    Normal equations are counts of pairs, products of matrices: there is no row for each of the m(m-1)/2 pairs.
+    """
+    h = _sides(lines, len(d))
+    count = h.sum(axis=1)
+    # A pair of columns has a line on its way if it is on both sides; for two lines there are two ways to be on both sides of both.
+    both = h @ h.T
+    first, second = count[:, None] - both, count - both
+    neither = len(d) - both - first - second
+    normal = both * neither + first * second
+    length = np.linalg.lstsq(normal, ((h @ d) * (1.0 - h)).sum(axis=1))[0]
     return [(i, j, max(float(own), 0.0)) for (i, j), own in zip(lines, length, strict=True)]
+
+
+def _sides(lines: Sequence[tuple[int, int]], m: int) -> np.ndarray:
+    """Return which of the first m nodes are beyond each line, seen from node 0, as (lines, m) zeros and ones."""
+    order = outward(np.array(lines, int).reshape(-1, 2))
+    beyond = np.zeros((len(lines) + 1, m))
+    np.fill_diagonal(beyond, 1.0)
+    out = np.empty((len(lines), m))
+    for line, near, far in reversed(order):
+        out[line] = beyond[far]
+        beyond[near] += beyond[far]
+    return out

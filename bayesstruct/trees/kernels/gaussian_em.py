@@ -35,17 +35,18 @@ class GaussianTree:
         self.correlations = _inside(np.array(correlations, float))
         self.m = m
         self.log_likelihood = -np.inf
-        self._order = outward(self.lines)
+        order = outward(self.lines)
+        # Nodes are renumbered in this order, so that those before one are a slice.
+        self._place = np.zeros(len(order) + 1, int)
+        self._place[[child for *_, child in order]] = np.arange(1, len(order) + 1)
+        self._walk = [(edge, int(self._place[parent])) for edge, parent, _ in order]
 
     def covariance(self) -> np.ndarray:
         """Correlations of all nodes: products along paths."""
-        nodes = len(self.lines) + 1
-        out = np.eye(nodes)
-        seen = [0]
-        for edge, parent, child in self._order:
-            out[child, seen] = out[seen, child] = self.correlations[edge] * out[parent, seen]
-            seen.append(child)
-        return out
+        out, r = np.eye(len(self._place)), self.correlations.tolist()
+        for k, (edge, parent) in enumerate(self._walk, 1):
+            out[k, :k] = out[:k, k] = r[edge] * out[parent, :k]
+        return out[np.ix_(self._place, self._place)]
 
     def moments(self, s: np.ndarray) -> np.ndarray:
         """Return the expected second moments of all nodes given those of the observed ones.
@@ -54,7 +55,10 @@ class GaussianTree:
         ----------
         s : (m, m) ndarray
         """
-        full, m = self.covariance(), self.m
+        return self._moments(s, self.covariance())
+
+    def _moments(self, s, full) -> np.ndarray:
+        m = self.m
         slope = np.linalg.solve(full[:m, :m], full[:m, m:]).T
         out = np.empty_like(full)
         out[:m, :m] = s
@@ -81,9 +85,10 @@ class GaussianTree:
 
         def evaluate(r):
             self.correlations = r
-            moments = self.moments(s) if self.m <= len(self.lines) else s
+            full = self.covariance()
+            moments = self._moments(s, full) if self.m <= len(self.lines) else s
             sd = np.sqrt(moments.diagonal())
-            return self._likelihood(s, n), _inside(moments[a, b] / (sd[a] * sd[b]))
+            return self._likelihood(s, n, full), _inside(moments[a, b] / (sd[a] * sd[b]))
 
         def move(now, target, length):
             z = np.arctanh(now)
@@ -94,8 +99,8 @@ class GaussianTree:
         )
         return self
 
-    def _likelihood(self, s, n) -> float:
-        own = self.covariance()[: self.m, : self.m]
+    def _likelihood(self, s, n, full) -> float:
+        own = full[: self.m, : self.m]
         _, log_det = np.linalg.slogdet(own)
         trace = np.trace(np.linalg.solve(own, s))
         return float(-0.5 * n * (self.m * np.log(2.0 * np.pi) + log_det + trace))

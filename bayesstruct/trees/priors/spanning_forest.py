@@ -16,9 +16,9 @@ from bayesstruct.core.draws import seeded_draw
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import numbers
 from bayesstruct.graphs.spanning_trees.indicators import indicators, node_count, pair_matrix
-from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
+from bayesstruct.graphs.spanning_trees.sums import DisconnectedError, SpanningTrees
 from bayesstruct.trees.ops import components_of, log_tree_normaliser, maximum_tree
-from bayesstruct.trees.priors.spanning_tree import pair_weights
+from bayesstruct.trees.priors.spanning_tree import pair_weights, without_common_factor
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorLike, TensorVariable
@@ -89,7 +89,7 @@ class SpanningForest(Discrete):
     Raises
     ------
     ValueError
-        If log weights are no such array, or leave no forest; at draws, if random log weights leave none.
+        If log weights are no such array, leave no forest, or differ by more than some 1e10; at draws, if random log weights do.
 
     Notes
     -----
@@ -140,6 +140,8 @@ class SpanningForest(Discrete):
 @_logprob.register(SpanningForestRV)
 def _logp(op, values, rng, size, log_weights, log_root_weights, **kwargs):
     (value,) = values
+    whole = without_common_factor(pt.concatenate([log_root_weights, log_weights], axis=-1))
+    log_root_weights, log_weights = whole[..., : op.nodes], whole[..., op.nodes :]
     # Not a product: 0 times -inf, of a forbidden edge that is not there, is 0 here.
     total = pt.switch(pt.eq(value, 1), log_weights, 0.0).sum(axis=-1)
     members = components_of(value, op.nodes)
@@ -148,8 +150,7 @@ def _logp(op, values, rng, size, log_weights, log_root_weights, **kwargs):
     sums = (pt.eq(members, 1) * roots).sum(axis=-1)
     there = members.any(axis=-1)
     logs = pt.switch(there, pt.log(pt.switch(there, sums, 1.0)) + most, 0.0).sum(axis=-1)
-    normaliser = log_tree_normaliser(pt.concatenate([log_root_weights, log_weights], axis=-1))
-    return pt.switch(there.any(axis=-1), total + logs - normaliser, -np.inf)
+    return pt.switch(there.any(axis=-1), total + logs - log_tree_normaliser(whole), -np.inf)
 
 
 def _root_weights(log_root_weights, nodes) -> "TensorVariable":
@@ -176,7 +177,7 @@ def _root_weights(log_root_weights, nodes) -> "TensorVariable":
 def _check_some(whole) -> None:
     try:
         SpanningTrees(pair_matrix(whole))
-    except ValueError:
+    except DisconnectedError:
         raise ValueError(
             "no forest is left: a node has the root weight 0, and no edges join it to one that may be a root"
         ) from None

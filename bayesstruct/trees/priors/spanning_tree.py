@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 from pymc.distributions.distribution import Discrete
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.logprob.abstract import _logprob
+from pytensor.gradient import disconnected_grad
 from pytensor.graph.basic import Constant
 
 from bayesstruct.core.distributions import GraphRV
@@ -29,7 +30,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from pytensor.tensor import TensorLike, TensorVariable
 
-__all__ = ["STEP", "SpanningTree", "SpanningTreeRV", "from_lower_triangle", "pair_weights"]
+__all__ = [
+    "STEP",
+    "SpanningTree",
+    "SpanningTreeRV",
+    "from_lower_triangle",
+    "pair_weights",
+    "without_common_factor",
+]
 
 STEP = "tree_draws"  # name of the step method
 
@@ -89,7 +97,7 @@ class SpanningTree(Discrete):
     Raises
     ------
     ValueError
-        If log weights are no such array, or leave no tree; at draws, if random log weights leave none.
+        If log weights are no such array, leave no tree, or differ by more than some 1e10; at draws, if random log weights do.
 
     Notes
     -----
@@ -146,8 +154,15 @@ class SpanningTree(Discrete):
 def _logp(op, values, rng, size, log_weights, **kwargs):
     (value,) = values
     # Not a product: 0 times -inf, of a forbidden edge that is not there, is 0 here.
+    log_weights = without_common_factor(log_weights)
     total = pt.switch(pt.eq(value, 1), log_weights, 0.0).sum(axis=-1)
     return pt.switch(is_tree(value), total - log_tree_normaliser(log_weights), -np.inf)
+
+
+def without_common_factor(log_weights: "TensorVariable") -> "TensorVariable":
+    """Log weights (..., pairs) divided by the largest: all trees keep their probabilities, which are no differences of large numbers then."""
+    most = disconnected_grad(log_weights.max(axis=-1, keepdims=True))
+    return log_weights - pt.switch(pt.isinf(most), 0.0, most)
 
 
 def pair_weights(log_weights: Any, *, connected: bool = True) -> "TensorVariable":

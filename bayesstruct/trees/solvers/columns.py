@@ -4,6 +4,7 @@ import warnings
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from bayesstruct.networks.data.mixed_tables import MixedTable
 __all__ = ["COLUMNS", "TreeColumns", "read_tree_columns"]
 
 COLUMNS = ("mixed", "numbers", "states")
+_BLOCK = 64  # columns that are copied at a time, side by side in memory
 _DISCRETE = 'columns="states", for which all columns hold states'
 
 
@@ -38,6 +40,18 @@ class TreeColumns:
     values: np.ndarray
     states: np.ndarray
     coding: MixedCoding
+
+    @cached_property
+    def state_counts(self) -> dict[int, np.ndarray]:
+        """How often each state of a column of states occurs, by the position of the column."""
+        counted, chosen = {}, np.flatnonzero(self.states)
+        for at in range(0, len(chosen), _BLOCK):
+            some = chosen[at : at + _BLOCK]
+            for j, codes in zip(
+                some.tolist(), self.values[:, some].T.astype(np.int64, "C"), strict=True
+            ):
+                counted[j] = np.bincount(codes, minlength=self.states[j])
+        return counted
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -133,8 +147,7 @@ def _check(read: TreeColumns) -> None:
             f"{column_list(lost)}: values are missing, and complete rows are needed here; drop these rows "
             "(data.dropna()) or columns; bayesstruct.models.tree imputes values of tables of numbers, or of states"
         )
-    for j in np.flatnonzero(read.states):
-        seen = np.bincount(read.values[:, j].astype(np.int64), minlength=read.states[j])
+    for j, seen in read.state_counts.items():
         if not seen.all():
             label = read.coding.levels[j][int(np.argmin(seen))]
             raise TableError(

@@ -16,7 +16,7 @@ import numpy as np
 
 from scipy.special import xlogy
 
-from bayesstruct.data.arguments import choice, is_number, number
+from bayesstruct.data.arguments import choice, is_number, number, refuse_given
 from bayesstruct.data.edge_priors import fixed_edges
 from bayesstruct.data.errors import TableError
 from bayesstruct.trees.kernels.distances import correlations, log_deviations
@@ -82,7 +82,7 @@ class ForestSolution:
         """
         import networkx as nx
 
-        graph: nx.Graph = nx.Graph()
+        graph: nx.Graph = nx.Graph(forest=True)
         graph.add_nodes_from(self.names)
         for row in self.edges.itertuples():
             size = float(np.sqrt(-np.expm1(-2.0 * row.information)))
@@ -138,7 +138,7 @@ def chow_liu(
     data: "TableLike",
     *,
     penalty: str | float | None = None,
-    exponent: float = 0.5,
+    exponent: float | None = None,
     columns: str = "mixed",
     forbidden: Iterable[tuple[str, str]] = (),
     kinds: "dict | None" = None,
@@ -164,8 +164,8 @@ def chow_liu(
             :math:`n^{-b}` with `exponent` b, the same for all edges (CLThres [3]_).
         float
             This number of nats for all edges.
-    exponent : float, default 0.5
-        Of ``"power"``, strictly between 0 and 1: with any of them the true forest is found as n grows. Larger ones have more
+    exponent : float, optional
+        Of ``"power"`` only, strictly between 0 and 1, 0.5 by default: with any of them the true forest is found as n grows. Larger ones have more
         edges.
     columns : {"mixed", "numbers", "states"}
         ``"mixed"``: text, booleans, categories and columns of two values hold states, other columns numbers. Otherwise all columns are taken as one or the other.
@@ -186,7 +186,7 @@ def chow_liu(
     TableError
         If the table cannot be used or has missing values, a column determines another one (their information is infinite), or an option names no column.
     ValueError
-        If an option is unknown or out of range.
+        If an option is unknown, out of range or does not apply.
 
     Notes
     -----
@@ -245,15 +245,18 @@ def chow_liu(
 
 def _penalties(penalty: Any, exponent: Any, n: int, states: np.ndarray) -> "np.ndarray | float":
     """Nats that the information of each pair has to exceed."""
+    if not (penalty is None or is_number(penalty) or isinstance(penalty, str)):
+        raise TypeError(f"`penalty` is a word, a number of nats or None, not {penalty!r:.60}")
+    if isinstance(penalty, str):
+        choice("penalty", penalty, _PENALTIES)
+    if penalty != "power":
+        refuse_given("penalty='power'", exponent=exponent)
     if penalty is None:
         return 0.0
     if is_number(penalty):
         return number("penalty", penalty, least=0)
-    if not isinstance(penalty, str):
-        raise TypeError(f"`penalty` is a word, a number of nats or None, not {penalty!r:.60}")
-    choice("penalty", penalty, _PENALTIES)
     if penalty == "power":
-        b = number("exponent", exponent, above=0)
+        b = 0.5 if exponent is None else number("exponent", exponent, above=0)
         if b >= 1:
             raise ValueError(f"`exponent` must be below 1, it is {b:g}")
         return float(n**-b)
@@ -276,12 +279,12 @@ def _alone(table: TreeColumns) -> np.ndarray:
     """Log likelihood of each column by itself."""
     out, n = np.empty(len(table.states)), len(table.values)
     for j, r in enumerate(table.states):
-        column = table.values[:, j]
         if r:
-            seen = np.bincount(column.astype(np.int64), minlength=r)
+            seen = table.state_counts[j]
             out[j] = xlogy(seen, seen / n).sum()
         else:
-            out[j] = -0.5 * n * (np.log(2.0 * np.pi) + 1.0) - n * log_deviations(column[:, None])[0]
+            column = table.values[:, [j]]
+            out[j] = -0.5 * n * (np.log(2.0 * np.pi) + 1.0) - n * log_deviations(column)[0]
     return out
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.arguments import choice, number, numbers, whole_number
+from bayesstruct.data.arguments import choice, number, numbers, refuse_given, whole_number
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.labels import aligned
 from bayesstruct.trees.kernels.chow_liu_grouping import blind_tree, grouped_tree
@@ -96,7 +96,7 @@ class LatentTreeSolution:
         """
         import networkx as nx
 
-        graph: nx.Graph = nx.Graph()
+        graph: nx.Graph = nx.Graph(forest=True)
         graph.add_nodes_from(self.names, hidden=False)
         graph.add_nodes_from(self.hidden, hidden=True)
         for row in self.edges.itertuples():
@@ -115,12 +115,12 @@ def latent_tree(
     method: str = "clrg",
     penalty: str | None = None,
     columns: str = "mixed",
-    distance: str = "determinant",
+    distance: str | None = None,
     distances: "pd.DataFrame | ArrayLike | None" = None,
     n: int | None = None,
     shortest: float | None = None,
     states: "dict | list | None" = None,
-    random_seed: int | np.random.Generator | None = 0,
+    random_seed: int | np.random.Generator | None = None,
 ) -> LatentTreeSolution:
     r"""Find a tree of columns and of hidden nodes that explain why the columns depend on each other.
 
@@ -150,8 +150,8 @@ def latent_tree(
     columns : {"mixed", "numbers", "states"}
         ``"mixed"``: text, booleans, categories and columns of two values hold states, other columns numbers; the table has only one of both. Otherwise
         all columns are taken as one or the other.
-    distance : {"determinant", "symmetric"}
-        Of columns of states, see :func:`information_distances`.
+    distance : {"determinant", "symmetric"}, optional
+        Of columns of states only, see :func:`information_distances`.
     distances : (m, m) array_like or DataFrame, optional
         Distances in place of a table.
     n : int, optional
@@ -160,20 +160,20 @@ def latent_tree(
         Hidden nodes nearer than this to another node are merged with it, by default -log(.9) (a correlation of .9), and 1e-8 for exact distances.
     states : list or dict of lists, optional
         Of ``columns="states"`` only: states in order, as in :func:`bayesstruct.models.bayesian_network`.
-    random_seed : int or numpy.random.Generator, default 0
-        Of ``penalty="bic"`` for states, where hidden states are drawn.
+    random_seed : int or numpy.random.Generator, optional
+        Of ``penalty="bic"`` for states only, where hidden states are drawn; 0 by default. Nothing else is random.
 
     Returns
     -------
     LatentTreeSolution
-        With ``graph``, ``edges``, ``hidden``, ``bic``. ``bs.plot_graph(found.graph, groups=found.kinds)`` draws it.
+        With ``graph``, ``edges``, ``hidden``, ``bic``. ``bs.plot_graph(found.graph)`` draws it; ``groups=found.kinds`` adds colours.
 
     Raises
     ------
     TableError
         If the table cannot be used or has missing values, has numbers and states or different numbers of states, or a column determines another one.
     ValueError
-        If an option is unknown or out of range, or matrix and options do not fit.
+        If an option is unknown, out of range or does not apply, or matrix and options do not fit.
 
     Notes
     -----
@@ -200,7 +200,6 @@ def latent_tree(
     ['h2', 'x0', 'x2', 'x4']
     """
     choice("method", method, METHODS)
-    choice("distance", distance, DISTANCES)
     if penalty is not None:
         choice("penalty", penalty, ("bic",))
         if method not in ("clrg", "clnj"):
@@ -214,10 +213,14 @@ def latent_tree(
         "shortest", (_EXACT if exact else _SHORT) if shortest is None else shortest, least=0
     )
     if distances is not None:
-        if penalty is not None or columns != "mixed" or states is not None:
-            raise ValueError(
-                "`penalty`, `columns` and `states` need a table; leave them out with `distances`"
-            )
+        refuse_given(
+            "a table, and here are `distances`",
+            penalty=penalty,
+            columns=None if columns == "mixed" else columns,
+            states=states,
+            distance=distance,
+            random_seed=random_seed,
+        )
         names, d = _given(distances)
         rows = 0 if n is None else whole_number("n", n, 4)
         tree = _search(d, None if exact else distance_noise(rows, 0), method, short)
@@ -225,12 +228,16 @@ def latent_tree(
     if n is not None:
         raise ValueError("`n` belongs to `distances`; a table has its own number of rows")
     table, k = _table(data, columns, states)
+    if penalty is None or not k:
+        refuse_given("penalty='bic' for columns of states", random_seed=random_seed)
     d, noise = _distances(table, k, distance)
     if penalty is None:
         fit = fit_tree(table.values, k, _search(d, noise, method, short), d)
     else:
         build = _builder(method, noise, short)
-        fit = regularized_tree(table.values, k, d, noise, build, random_seed)
+        fit = regularized_tree(
+            table.values, k, d, noise, build, 0 if random_seed is None else random_seed
+        )
     return _solution(table.names, d, fit.tree, fit, len(table.values), k)
 
 
@@ -238,7 +245,7 @@ def information_distances(
     data: "TableLike",
     *,
     columns: str = "mixed",
-    distance: str = "determinant",
+    distance: str | None = None,
     states: "dict | list | None" = None,
 ) -> "pd.DataFrame":
     r"""Return distances of columns that are sums along the paths of a tree, if the columns come from one.
@@ -249,8 +256,8 @@ def information_distances(
         (n, m) table without missing values.
     columns : {"mixed", "numbers", "states"}
         As in :func:`latent_tree`.
-    distance : {"determinant", "symmetric"}
-        Of columns of K states. ``"determinant"``:
+    distance : {"determinant", "symmetric"}, optional
+        Of columns of K states only. ``"determinant"``, the default:
         :math:`-\log(|\det J_{ij}| / \sqrt{\det M_i \det M_j})` with the joint probabilities J and diagonal matrices M of those of each column.
         ``"symmetric"``: :math:`-(K - 1) \log |1 - K \theta_{ij}|`, :math:`(K - 1) \theta_{ij}` being how often they differ; for columns whose states are equally
         probable and errors too. Numbers have :math:`-\log |r_{ij}|`.
@@ -263,7 +270,7 @@ def information_distances(
 
     Raises
     ------
-    TableError
+    TableError, ValueError
         As from :func:`latent_tree`.
 
     Examples
@@ -276,7 +283,6 @@ def information_distances(
     """
     import pandas as pd
 
-    choice("distance", distance, DISTANCES)
     table, k = _table(data, columns, states)
     d, _ = _distances(table, k, distance)
     return pd.DataFrame(d, list(table.names), list(table.names))
@@ -302,8 +308,15 @@ def _table(data, columns, states) -> tuple[TreeColumns, int]:
     return table, int(sizes[0])
 
 
-def _distances(table: TreeColumns, k: int, distance: str) -> tuple[np.ndarray, Noise]:
+def _distances(table: TreeColumns, k: int, distance: str | None) -> tuple[np.ndarray, Noise]:
     """Distances and their errors; a TableError for columns that determine each other."""
+    if distance is not None:
+        choice("distance", distance, DISTANCES)
+    if not k:
+        refuse_given(
+            "columns of states, and these hold numbers (say columns='states' if they are codes)",
+            distance=distance,
+        )
     symmetric = distance == "symmetric" and k > 0
     if not k:
         d = normal_distances(table.values)

@@ -316,8 +316,8 @@ def test_default_layouts():
     for p, directed, kind in [(15, False, "circle"), (16, False, "spring"), (5, True, "layers")]:
         graph = graph_of(p, "short", directed=directed)
         assert layout(graph) == layout(graph, kind=kind)
-    with pytest.raises(ValueError, match=r"`layout` must be .* got 'tree'"):
-        plot_graph(graph, layout="tree")
+    with pytest.raises(ValueError, match=r"`layout` must be .* got 'trees'"):
+        plot_graph(graph, layout="trees")
     with pytest.raises(ValueError, match="pass one of them"):
         plot_graph(graph, layout="circle", pos={})
 

@@ -40,7 +40,7 @@ def test_layout_depends_on_names_only(small):
     assert layout(tree) == layout(tree) == layout(other) == layout(median_graph(tree))
 
 
-@pytest.mark.parametrize("kind", ["spring", "kamada_kawai"])
+@pytest.mark.parametrize("kind", ["spring", "kamada_kawai", "tree"])
 def test_layouts_by_edges_are_stable_and_fill_the_square(small, kind):
     tree, _ = small
     first, second = layout(tree, kind=kind), layout(tree, kind=kind)
@@ -49,7 +49,7 @@ def test_layouts_by_edges_are_stable_and_fill_the_square(small, kind):
     points = np.array(list(first.values()))
     np.testing.assert_allclose([points.min(axis=0), points.max(axis=0)], [[-1, -1], [1, 1]])
     with pytest.raises(ValueError, match="circle"):
-        layout(tree, kind="tree")
+        layout(tree, kind="trees")
 
 
 def test_graph_draws_one_line_an_edge_coloured_by_sign(small):

@@ -265,6 +265,8 @@ def test_consequences_of_what_is_known():
         ({"measure": "hsic"}, "`measure` must be one of 'kernel_difference'"),
         ({"prune": "aic"}, "`prune` must be one of 'bic'"),
         ({"gamma": 0}, "`gamma` must be above 0"),
+        ({"gamma": 2, "prune": None}, "`gamma` belongs to pruning.*leave it out"),
+        ({"random_seed": 1}, "`random_seed` belongs to prune='cross_validation'; leave it out"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(options, message):

@@ -51,9 +51,11 @@ def log_density(z, weights, deviations, prior, scale):
     return value
 
 
-CASES = list(
-    itertools.product(["free", "equal", "known"], ["flat", "normal", "laplace"], [0.02, 0.3])
-)
+PRIORS = [("flat", None), *itertools.product(["normal", "laplace"], [0.02, 0.3])]
+CASES = [
+    (variances, *prior)
+    for variances, prior in itertools.product(["free", "equal", "known"], PRIORS)
+]
 
 
 @pytest.mark.parametrize(("variances", "prior", "scale"), CASES)
@@ -205,6 +207,8 @@ def test_input_that_cannot_be_used():
         linear_sem(x, graph=nx.DiGraph([("a", "z")]))
     with pytest.raises(ValueError, match="needs `known_variances`"):
         linear_sem(x, ORDER, variances="known")
+    with pytest.raises(ValueError, match=r"`scale` belongs to prior='normal'.*leave it out"):
+        linear_sem(x, ORDER, scale=2.0)
     with pytest.raises(ValueError, match="not with 'free'"):
         linear_sem(x, ORDER, known_variances=[1, 1, 1, 1])
     with pytest.raises(TableError, match="that of column 'b' is not"):

@@ -120,6 +120,24 @@ def test_fitted_lengths_are_those_of_least_squares():
             assert (other**2).sum() > (error**2).sum() - 1e-4 * any(own == 0 for *_, own in found)
 
 
+def test_fitted_lengths_solve_the_least_squares_problem_with_a_row_for_each_pair():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        lines, m = random_tree(rng)
+        pairs = [line[:2] for line in lines]
+        first, second = np.triu_indices(m, 1)
+        design = np.empty((len(first), len(pairs)))
+        for k, (i, j) in enumerate(pairs):
+            only = [(a, b, float((a, b) == (i, j))) for a, b in pairs]
+            design[:, k] = path_lengths(only, len(pairs) + 1)[first, second]
+        d = design @ [line[2] for line in lines] + 0.1 * rng.random(len(first))
+        full = np.zeros((m, m))
+        full[first, second] = full[second, first] = d
+        expected = np.maximum(np.linalg.lstsq(design, d)[0], 0.0)
+        found = [own for *_, own in fitted_lengths(pairs, full)]
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
 def test_short_edges_of_hidden_nodes_are_contracted():
     lines = [
         (3, 0, 0.10),

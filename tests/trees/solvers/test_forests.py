@@ -303,6 +303,8 @@ def numbers():
         (numbers(), {"penalty": "mdl"}, "'bic', 'aic', 'power'"),
         (numbers(), {"penalty": -1}, "penalty"),
         (numbers(), {"penalty": "power", "exponent": 1}, "exponent"),
+        (numbers(), {"exponent": 0.5}, "`exponent` belongs to penalty='power'; leave it out"),
+        (numbers(), {"penalty": "bic", "exponent": 0.5}, "`exponent` belongs to penalty='power'"),
         (numbers(), {"forbidden": [("a", "zz")]}, "zz"),
     ],
 )

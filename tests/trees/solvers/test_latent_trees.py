@@ -140,7 +140,7 @@ def test_variances_of_distances_are_those_of_repeated_tables(k, symmetric):
         table = bs.simulate.latent_tree(
             n,
             kind="discrete" if k else "gaussian",
-            states=max(k, 2),
+            states=k or None,
             graph=graph,
             correlations=(r, r),
             random_seed=seed,
@@ -148,7 +148,7 @@ def test_variances_of_distances_are_those_of_repeated_tables(k, symmetric):
         d = bs.solvers.information_distances(
             table.data,
             columns="states" if k else "numbers",
-            distance="symmetric" if symmetric else "determinant",
+            distance="symmetric" if symmetric else None,
         )
         found.append(d.loc["a", "b"])
     expected = distance_noise(n, k, symmetric).variance(np.array(-max(k - 1, 1) * np.log(r)))
@@ -241,7 +241,13 @@ def words():
         ({"data": numbers(), "penalty": "aic"}, "'bic'"),
         ({"data": numbers(), "penalty": "bic", "method": "rg"}, "'clrg' and 'clnj'"),
         ({"data": numbers(), "n": 7}, "`n`"),
-        ({"data": numbers(), "distance": "log"}, "'determinant', 'symmetric'"),
+        ({"data": words(), "distance": "log"}, "'determinant', 'symmetric'"),
+        ({"data": numbers(), "distance": "symmetric"}, "`distance` belongs to .*states.*leave it"),
+        ({"data": numbers(), "random_seed": 1}, "`random_seed` belongs to penalty='bic'.*leave it"),
+        ({"data": words(), "random_seed": 1}, "`random_seed` belongs to penalty='bic'.*leave it"),
+        ({"data": numbers(), "penalty": "bic", "random_seed": 1}, "`random_seed`.*leave it out"),
+        ({"distances": np.ones((3, 3)) - np.eye(3), "distance": "symmetric"}, "`distance`.*table"),
+        ({"distances": np.ones((3, 3)) - np.eye(3), "random_seed": 1}, "`random_seed`.*table"),
         ({"data": numbers(), "shortest": -1}, "shortest"),
         ({}, "one of both"),
         ({"data": numbers(), "distances": np.eye(3)}, "one of both"),
@@ -250,13 +256,21 @@ def words():
         ({"distances": np.eye(3)[[1, 0, 2]] * -1 + np.diag([0, 0, 1.0])}, "'x0' to 'x1' it is -1"),
         ({"distances": np.zeros((3, 3))}, "'x0' and 'x1' is 0"),
         ({"distances": np.array([[0, np.inf], [np.inf, 0]])}, "'x0' and 'x1' is not finite"),
-        ({"distances": np.ones((3, 3)) - np.eye(3), "penalty": "bic"}, "need a table"),
+        (
+            {"distances": np.ones((3, 3)) - np.eye(3), "penalty": "bic"},
+            "`penalty` belongs to a table",
+        ),
         ({"distances": np.ones((3, 3)) - np.eye(3), "n": 2}, "`n`"),
     ],
 )
 def test_bad_input_is_refused_with_the_column_and_the_remedy(options, words):
     with pytest.raises((TableError, ValueError), match=f"(?s){words}"):
         bs.solvers.latent_tree(**options)
+
+
+def test_distances_of_numbers_have_one_kind():
+    with pytest.raises(ValueError, match=r"`distance` belongs to columns of states.*leave it out"):
+        bs.solvers.information_distances(numbers(), distance="determinant")
 
 
 def test_two_columns_are_one_edge():

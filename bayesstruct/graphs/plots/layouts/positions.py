@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from bayesstruct.graphs.plots.layouts.geometry import into_square, separate
+from bayesstruct.graphs.plots.layouts.trees import spanning_lines, tree_points
 from bayesstruct.graphs.plots.style import LINE, wrap
+from bayesstruct.graphs.records import AcyclicEdges
 
 if TYPE_CHECKING:
     import networkx as nx
 
     from matplotlib.axes import Axes
 
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
+
 __all__ = ["layout"]
+
+#: Attributes of graphs: that they are forests by construction, and lines by which their nodes are placed.
+FOREST, BACKBONE = "forest", "backbone"
 
 #: Nodes up to which an undirected graph is drawn as a circle by default.
 ROUND = 15
@@ -30,13 +37,15 @@ def layout(idata_or_graph: Any, *, kind: str | None = None, random_seed: int = 0
     ----------
     idata_or_graph : xarray.DataTree or networkx.Graph
         Result of a bayesstruct graph model, or a graph.
-    kind : {"circle", "spring", "kamada_kawai", "layers"}, optional
-        By default "layers" for directed graphs; for others "circle" up to 15 variables and "spring" for more. "circle" depends on
+    kind : {"circle", "spring", "kamada_kawai", "layers", "tree"}, optional
+        By default "layers" for directed graphs; "tree" for trees and forests of :func:`bayesstruct.models.tree`, :func:`bayesstruct.solvers.chow_liu` and
+        :func:`bayesstruct.solvers.latent_tree`; for others "circle" up to 15 variables and "spring" for more. "circle" depends on
         nothing but the names and their order, so that pictures of different groups, models or
         priors can be laid side by side. "spring" pulls connected variables together [1]_;
         "kamada_kawai" makes distances in the plane as equal as can be to those along edges [2]_; "layers" (also "layered")
         puts the parents of a directed graph above their children, in orders with few crossings
-        [3]_. Compute these once and pass them as `layout=` to every picture.
+        [3]_; "tree" puts the branches of a tree around its middle, of other graphs those of the spanning forest of their most probable (then strongest)
+        edges, and of a posterior of trees those of the tree with the largest sum of probabilities [4]_. Compute these once and pass them as `layout=` to every picture.
     random_seed : int
         Of the starting positions of "spring".
 
@@ -56,6 +65,7 @@ def layout(idata_or_graph: Any, *, kind: str | None = None, random_seed: int = 0
     .. [2] Kamada and Kawai (1989). An algorithm for drawing general undirected graphs. Information Processing Letters 31, 7-15.
     .. [3] Sugiyama, Tagawa and Toda (1981). Methods for visual understanding of hierarchical system
        structures. IEEE Transactions on Systems, Man, and Cybernetics 11, 109-125.
+    .. [4] Gansner, Koren and North (2005). Graph drawing by stress majorization. Lecture Notes in Computer Science 3383, 239-250.
 
     Examples
     --------
@@ -68,17 +78,46 @@ def layout(idata_or_graph: Any, *, kind: str | None = None, random_seed: int = 0
 def place(graph: "nx.Graph", kind: str | None, random_seed: int = 0) -> Positions:
     """Place the nodes of a graph."""
     if kind is None:
-        small = graph.number_of_nodes() <= ROUND
-        kind = "layers" if graph.is_directed() else ("circle" if small else "spring")
+        kind = _usual(graph)
     if kind in ("layers", "layered"):
         return _layers(graph)
     if kind == "circle":
         return _circle(list(graph.nodes))
     if kind in ("spring", "kamada_kawai"):
         return _by_edges(graph, kind, random_seed)
+    if kind == "tree":
+        return _by_edges(_forest(graph), kind, random_seed)
     raise ValueError(
-        f'`layout` must be "circle", "spring", "kamada_kawai" or "layers", got {kind!r}.'
+        f'`layout` must be "circle", "spring", "kamada_kawai", "layers" or "tree", got {kind!r}.'
     )
+
+
+def _usual(graph: "nx.Graph") -> str:
+    """Kind of layout unless one is asked for."""
+    if graph.is_directed():
+        return "layers"
+    if graph.graph.get(FOREST):
+        return "tree"
+    return "circle" if graph.number_of_nodes() <= ROUND else "spring"
+
+
+def _forest(graph: "nx.Graph") -> "nx.Graph":
+    """Forest by which the nodes of a graph are placed."""
+    import networkx as nx
+
+    out: nx.Graph = nx.Graph()
+    out.add_nodes_from(graph.nodes)
+    lines = graph.graph.get(BACKBONE)
+    out.add_edges_from(spanning_lines(graph) if lines is None else lines)
+    return out
+
+
+def add_backbone(graph: "nx.Graph", posterior: "GraphPosterior") -> "nx.Graph":
+    """Note on a graph of a posterior of trees by which lines its nodes are placed, whichever lines it has."""
+    if not posterior.directed and AcyclicEdges.is_in(posterior.constants):
+        likely = posterior.graph(posterior.probability > 0)
+        graph.graph[BACKBONE] = spanning_lines(likely)
+    return graph
 
 
 def as_graph(idata_or_graph) -> "nx.Graph":
@@ -86,10 +125,11 @@ def as_graph(idata_or_graph) -> "nx.Graph":
     import networkx as nx
 
     from bayesstruct.graphs.graphs import median_graph
+    from bayesstruct.graphs.posteriors.reading import read_graphs
 
     if isinstance(idata_or_graph, nx.Graph):
         return idata_or_graph
-    return median_graph(idata_or_graph)
+    return add_backbone(median_graph(idata_or_graph), read_graphs(idata_or_graph))
 
 
 def resolve(pos: "Mapping | Axes | None", nodes) -> Positions:
@@ -139,7 +179,7 @@ def _layers(graph: "nx.Graph") -> Positions:
 
     if not graph.is_directed():
         raise ValueError(
-            '`layout="layers"` is for directed graphs: an undirected one has no layers. Use "circle", "spring" or "kamada_kawai".'
+            '`layout="layers"` is for directed graphs: an undirected one has no layers. Use "circle", "spring", "kamada_kawai" or "tree".'
         )
     return layered(graph)
 
@@ -160,7 +200,10 @@ def _by_edges(graph: "nx.Graph", kind: str, random_seed: int) -> Positions:
     points = np.zeros((len(nodes), 2))
     if joined:
         part = _in_one_piece(graph.subgraph(nodes[k] for k in joined), [nodes[k] for k in joined])
-        points[joined] = _evened(_pulled(part, kind, random_seed))
+        if kind == "tree":
+            points[joined] = tree_points(part, _half_sizes([str(nodes[k]) for k in joined]))
+        else:
+            points[joined] = _evened(_pulled(part, kind, random_seed))
     points[lonely] = _rows(len(lonely), len(nodes))
     if lonely and joined:  # each row takes as much height as a row of all nodes in a square would
         share = min(len(set(points[lonely, 1])) / (len(nodes) ** 0.5 + 1), 0.7)

@@ -72,10 +72,12 @@ def single_counts(x: np.ndarray, weights: np.ndarray, states: np.ndarray) -> np.
 
 
 def _indicators(x, states, kind) -> np.ndarray:
-    """Which row has which state, first states left out; (n, sum of states less d)."""
+    """Which row has which state, first states left out; (sum of states less d, n)."""
+    if (states == 2).all():
+        return (x == 1).astype(kind)
     owner = np.repeat(np.arange(len(states)), states - 1)
     state = np.concatenate([np.arange(1, r) for r in states])
-    return np.ascontiguousarray((x[owner] == state[:, None]).T, kind)
+    return (x[owner] == state[:, None]).astype(kind)
 
 
 def pair_counts(
@@ -104,17 +106,27 @@ def pair_counts(
     while at < len(children):
         some = children[at : at + max(1, width // int(states[children[at:]].max()))]
         at += len(some)
-        left = _indicators(x[some], states[some], kind) * weights[:, None].astype(kind)
+        left = _of_some(every, some, starts, spare)
+        if (weights != 1).any():
+            left = left * weights.astype(kind)
         rows = np.concatenate([starts[i] + np.arange(states[i]) for i in some])
         first = np.cumsum(states[some]) - states[some]
         body = np.delete(np.arange(len(rows)), first)
         counts = np.empty((len(rows), len(single)))
-        counts[np.ix_(body, others)] = left.T @ every
+        counts[np.ix_(body, others)] = left @ every.T
         counts[np.ix_(body, starts)] = single[rows[body], None] - _sums(
             counts[np.ix_(body, others)], spare
         )
         counts[first] = single - _sums(counts[body].T, spare[some]).T
         yield some, counts
+
+
+def _of_some(every, some, starts, spare) -> np.ndarray:
+    """Return indicators of some columns: those of all, of which a product with itself takes half the time, or a copy."""
+    if len(some) == len(starts) and (some == np.arange(len(some))).all():
+        return every
+    first = starts - np.arange(len(starts))
+    return every[np.concatenate([first[i] + np.arange(spare[i]) for i in some])]
 
 
 def _sums(values, sizes) -> np.ndarray:
