@@ -27,7 +27,8 @@ __all__ = ["SmoothDensity"]
 _NEGLIGIBLE = 36.0  # exp of minus it is the rounding error
 _FIRST = 16  # intervals of the first rule
 _HALVINGS = 9
-_TOLERANCE = 1e-9
+#: Where the rule converges geometrically, half the step has the square of the error.
+_TOLERANCE = 1e-6
 
 
 class SmoothDensity:
@@ -58,15 +59,20 @@ class SmoothDensity:
         centers: np.ndarray,
         scales: np.ndarray,
     ):
-        best = int(np.argmax(log_density(centers)))
+        logs = log_density(centers)
+        best = int(np.argmax(logs))
         self._log_density, self._at, self._scale = log_density, centers[best], scales[best]
+        possible = logs > logs[best] - _NEGLIGIBLE
+        away = (centers[possible] - self._at) / self._scale
+        # A peak at each of these centers is seen if the step in u is no longer than its width.
+        step = (scales[possible] / np.hypot(self._scale, self._scale * away)).min()
         self._u = np.linspace(*self._range(), _FIRST + 1)
         self._logs = self._log_integrand(self._u)
         last = np.full(3, np.nan)
         for _ in range(_HALVINGS):
             self._halve()
             now = self._moments()
-            if self._agree(last, now):
+            if self._u[1] - self._u[0] <= step and self._agree(last, now):
                 break
             last = now
         else:
