@@ -17,7 +17,7 @@ from bayesstruct.data.table import Table
 from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
 from bayesstruct.networks.kernels.scores.discrete import BDeu
 from bayesstruct.networks.kernels.scores.gaussian import BGe
-from bayesstruct.trees.kernels import predictive
+from bayesstruct.trees.kernels import densities, predictive
 from bayesstruct.trees.kernels.rows import TreeRows
 
 NAMES = list("abcde")
@@ -326,6 +326,39 @@ def test_bad_rows_are_refused_with_the_column_and_the_remedy(score, rows, column
     posterior = bs.exact.tree_posterior(train, score=score)
     with pytest.raises(TableError, match=f"(?s){words}"):
         posterior.predict(rows, column)
+
+
+def near_twins(n=3000):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(rng.normal(size=(n, 1)) + 0.05 * rng.normal(size=(n, 3)), columns=[*"abc"])
+
+
+def test_an_empty_number_may_be_far_from_what_each_neighbour_says():
+    """The neighbours of b are 30 standard deviations apart: the peaks of its density are narrow and far from each other."""
+    posterior = bs.exact.tree_posterior(near_twins(), forbidden=[("a", "c")])
+    pairs, row = posterior._rows.pairs, np.array([15.0, np.nan, -15.0])
+    z = np.linspace(-20, 20, 200_001)
+    rows = np.column_stack([np.full(len(z), row[0]), z, np.full(len(z), row[2])])
+    # One tree is left, a - b - c.
+    logs = pairs.single(rows).sum(axis=1)
+    logs += pairs.ratios_of(1, z, rows[0])[:, [0, 2]].sum(axis=1)
+    p = np.exp(logs - logs.max())
+    table = near_twins()
+    new = pd.DataFrame([row], columns=table.columns) * table.std() + table.mean()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*far")
+        found = posterior.predict(new).iloc[0]
+    mean = (found["mean"] - table["b"].mean()) / table["b"].std()
+    np.testing.assert_allclose(mean, p @ z / p.sum(), atol=1e-6)
+    sd = np.sqrt(p @ (z - mean) ** 2 / p.sum())
+    np.testing.assert_allclose(found["sd"] / table["b"].std(), sd, rtol=1e-6)
+
+
+def test_a_row_that_cannot_be_integrated_is_named(monkeypatch):
+    monkeypatch.setattr(densities, "_HALVINGS", 1)
+    posterior = bs.exact.tree_posterior(numbers())
+    with pytest.raises(TableError, match=r"row 2.*column 'b'.*leave the row out"):
+        posterior.predict(gap(numbers(), "b"))
 
 
 def test_rows_of_too_many_empty_states_are_refused():

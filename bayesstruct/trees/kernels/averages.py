@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["complete_row", "empty_number", "empty_states"]
 
 _CANDIDATES = 8  # neighbours that say where an empty number may be
+_IMPOSSIBLE = 1e-12  # probability of an edge that does not
 
 
 def complete_row(trees: SpanningTrees, pairs: "NumberPairs | StatePairs", row: np.ndarray) -> float:
@@ -109,12 +110,13 @@ def empty_number(
     return SmoothDensity(log_density, *_places(trees, pairs, z, k))
 
 
-def _places(trees, pairs, z, k) -> tuple[np.ndarray, np.ndarray]:
-    """Where the number may be, and how far from there: given the most probable neighbours, and alone."""
+def _places(trees, pairs, z, k) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
+    """Where the number may be given each of the likeliest neighbours, and alone; widths there; ends of all such places."""
     center, wide = pairs.given(k, z)
     center[k] = pairs.center[k]
     wide[k] = pairs.spread[k] / np.sqrt(pairs.freedom)
-    order = np.argsort(trees.log_weights[k])[::-1]
-    # The entry of k itself is the last one, of weight 0.
-    chosen = np.append(order[: min(_CANDIDATES, len(order) - 1)], k)
-    return center[chosen], wide[chosen]
+    probability = trees.probabilities[k].copy()
+    probability[k] = 1.0
+    chosen = np.argsort(probability)[::-1][:_CANDIDATES]
+    possible = center[probability > _IMPOSSIBLE]
+    return center[chosen], wide[chosen], (possible.min(), possible.max())

@@ -17,15 +17,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import sici
-
-from bayesstruct.data.errors import TableError
 
 __all__ = ["SmoothDensity"]
 
 _NEGLIGIBLE = 36.0  # exp of minus it is the rounding error
 _FIRST = 16  # intervals of the first rule
+_NEAR = 4.0  # widths between centers that need no search
+_GRID = 17
 _HALVINGS = 9
 #: Where the rule converges geometrically, half the step has the square of the error.
 _TOLERANCE = 1e-6
@@ -39,7 +39,9 @@ class SmoothDensity:
     log_density : callable
         Of (m,) numbers: logarithms of the density, (m,).
     centers, scales : (k,) ndarray of float
-        Numbers near which it may be greatest, and widths there. It must fall monotonically beyond all of its maxima.
+        Numbers near which it may be greatest, and widths there.
+    hull : pair of float
+        It falls below the first and above the second.
 
     Attributes
     ----------
@@ -49,7 +51,7 @@ class SmoothDensity:
 
     Raises
     ------
-    TableError
+    ArithmeticError
         If steps had to be so small that the rule was given up.
     """
 
@@ -58,14 +60,16 @@ class SmoothDensity:
         log_density: Callable[[np.ndarray], np.ndarray],
         centers: np.ndarray,
         scales: np.ndarray,
+        hull: tuple[float, float],
     ):
-        logs = log_density(centers)
+        self._log_density, self._hull = log_density, hull
+        places, widths, logs = self._places(centers, scales)
         best = int(np.argmax(logs))
-        self._log_density, self._at, self._scale = log_density, centers[best], scales[best]
+        self._at, self._scale = places[best], widths[best]
         possible = logs > logs[best] - _NEGLIGIBLE
-        away = (centers[possible] - self._at) / self._scale
-        # A peak at each of these centers is seen if the step in u is no longer than its width.
-        step = (scales[possible] / np.hypot(self._scale, self._scale * away)).min()
+        away = places[possible] - self._at
+        # A peak at each of these places is seen if the step in u is no longer than its width.
+        step = (widths[possible] / np.hypot(self._scale, away)).min()
         self._u = np.linspace(*self._range(), _FIRST + 1)
         self._logs = self._log_integrand(self._u)
         last = np.full(3, np.nan)
@@ -76,10 +80,7 @@ class SmoothDensity:
                 break
             last = now
         else:
-            raise TableError(
-                "the predictive density of an empty number has peaks too narrow to be integrated: is a value of this row far "
-                "outside of the table? Correct it, or leave the row out"
-            )
+            raise ArithmeticError("peaks are too narrow, and too far from each other")
         self.log_total, mean, second = now
         self.mean = float(self._at + self._scale * mean)
         self.sd = float(self._scale * np.sqrt(second))
@@ -97,6 +98,28 @@ class SmoothDensity:
         root = brentq(excess, u[0] - 2 * h, u[-1] + 2 * h, xtol=1e-13, rtol=1e-13)
         return float(self._at + self._scale * np.sinh(root))
 
+    def _places(self, centers, scales):
+        """Numbers where the density may be great, with widths, and its logarithms there."""
+        low, high = self._hull
+        logs = self._log_density(centers)
+        if high - low <= _NEAR * scales.min():
+            return centers, scales, logs
+        # Centers far apart: the maximum may be at none of them. The best of a grid leads to it.
+        grid = np.linspace(low, high, _GRID)
+        places = np.append(centers, grid)
+        widths = np.append(scales, np.full(_GRID, scales.min()))
+        logs = np.append(logs, self._log_density(grid))
+        order = np.argsort(places)
+        at = int(np.flatnonzero(order == np.argmax(logs))[0])
+        ends = places[order[max(at - 1, 0)]], places[order[min(at + 1, len(order) - 1)]]
+        top = minimize_scalar(
+            lambda x: -float(self._log_density(np.array([x]))[0]),
+            bounds=ends,
+            method="bounded",
+            options={"xatol": 0.1 * scales.min()},
+        )
+        return np.append(places, top.x), np.append(widths, scales.min()), np.append(logs, -top.fun)
+
     def _log_integrand(self, u):
         """Logarithm of the density of u."""
         x = self._at + self._scale * np.sinh(u)
@@ -106,8 +129,9 @@ class SmoothDensity:
         """Both ends of u, beyond which there is nothing, second moments included."""
         [top] = self._log_integrand(np.zeros(1))
         ends = []
-        for sign in (-1.0, 1.0):
-            u = sign * 2.5
+        for sign, end in zip((-1.0, 1.0), self._hull, strict=True):
+            # Not before the last place where there may be a peak.
+            u = sign * max(2.5, sign * np.arcsinh((end - self._at) / self._scale))
             while True:
                 [log] = self._log_integrand(np.array([u]))
                 top = max(top, log)

@@ -115,7 +115,14 @@ class TreeRows:
                 "out, not several. Fill in the others or leave the row out; bs.predict(idata, rows), with draws idata of "
                 "bayesstruct.models.tree(data), has any number of empty values"
             )
-        return empty_number(trees, self.pairs, row, int(empty[0]))
+        try:
+            return empty_number(trees, self.pairs, row, int(empty[0]))
+        except ArithmeticError as error:
+            name = self.table.names[int(empty[0])]
+            raise TableError(
+                f"row {label!r}: the density of its empty value in column {name!r} cannot be integrated, its {error}. Other values of the row are "
+                "far outside of the table and contradict each other: correct them, or leave the row out"
+            ) from error
 
     def _number_line(self, trees, row, empty, label, prob):
         own = self._number(trees, row, empty, label)
