@@ -172,7 +172,8 @@ class TreePosterior:
         Notes
         -----
         A complete row takes one sum over trees, :math:`O(p^3)` operations. Empty states are summed out, with a sum over trees for each way to
-        complete the row. One empty number is integrated out numerically, to about nine digits, with some fifty sums.
+        complete the row. One empty number is integrated out numerically, to about nine digits, with some sixty sums, and
+        more in rows whose values are far outside of the table and contradict each other; if too many are needed, the row is refused.
 
         References
         ----------

@@ -18,6 +18,7 @@ from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
 from bayesstruct.networks.kernels.scores.discrete import BDeu
 from bayesstruct.networks.kernels.scores.gaussian import BGe
 from bayesstruct.trees.kernels import densities, predictive
+from bayesstruct.trees.kernels.averages import complete_row, empty_number
 from bayesstruct.trees.kernels.rows import TreeRows
 
 NAMES = list("abcde")
@@ -328,30 +329,22 @@ def test_bad_rows_are_refused_with_the_column_and_the_remedy(score, rows, column
         posterior.predict(rows, column)
 
 
-def near_twins(n=3000):
-    rng = np.random.default_rng(0)
-    return pd.DataFrame(rng.normal(size=(n, 1)) + 0.05 * rng.normal(size=(n, 3)), columns=[*"abc"])
-
-
-def test_an_empty_number_may_be_far_from_what_each_neighbour_says():
-    """The neighbours of b are 30 standard deviations apart: the peaks of its density are narrow and far from each other."""
-    posterior = bs.exact.tree_posterior(near_twins(), forbidden=[("a", "c")])
-    pairs, row = posterior._rows.pairs, np.array([15.0, np.nan, -15.0])
-    z = np.linspace(-20, 20, 200_001)
-    rows = np.column_stack([np.full(len(z), row[0]), z, np.full(len(z), row[2])])
-    # One tree is left, a - b - c.
-    logs = pairs.single(rows).sum(axis=1)
-    logs += pairs.ratios_of(1, z, rows[0])[:, [0, 2]].sum(axis=1)
-    p = np.exp(logs - logs.max())
-    table = near_twins()
-    new = pd.DataFrame([row], columns=table.columns) * table.std() + table.mean()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*far")
-        found = posterior.predict(new).iloc[0]
-    mean = (found["mean"] - table["b"].mean()) / table["b"].std()
-    np.testing.assert_allclose(mean, p @ z / p.sum(), atol=1e-6)
-    sd = np.sqrt(p @ (z - mean) ** 2 / p.sum())
-    np.testing.assert_allclose(found["sd"] / table["b"].std(), sd, rtol=1e-6)
+@pytest.mark.parametrize("seed", [0, 1, 36])
+def test_an_empty_number_is_found_where_no_neighbour_alone_has_it(seed):
+    """Neighbours far outside of the table contradict each other; in the last case two peaks of similar height are 61 apart."""
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(1000, 1)) * rng.choice([0, 1], 4) + 0.5 * rng.normal(size=(1000, 4))
+    posterior = bs.exact.tree_posterior(table)
+    row, k = 50 * rng.normal(size=4), int(rng.integers(4))
+    density = empty_number(posterior.trees, posterior._rows.pairs, row, k)
+    rows = np.tile(row, (1501, 1))
+    z = rows[:, k] = np.linspace(-150, 150, 1501)
+    logs = [complete_row(posterior.trees, posterior._rows.pairs, own) for own in rows]
+    p = np.exp(np.array(logs) - max(logs))
+    mean = p @ z / p.sum()
+    np.testing.assert_allclose(density.log_total, max(logs) + np.log(0.2 * p.sum()), atol=1e-7)
+    np.testing.assert_allclose(density.mean, mean, rtol=1e-7)
+    np.testing.assert_allclose(density.sd, np.sqrt(p @ (z - mean) ** 2 / p.sum()), rtol=1e-7)
 
 
 def test_a_row_that_cannot_be_integrated_is_named(monkeypatch):
