@@ -110,6 +110,7 @@ def predict(
     --------
     bayesstruct.new_rows : log likelihoods and predictive draws of other rows.
     bayesstruct.do : effects of setting columns.
+    bayesstruct.exact.tree_posterior : its ``predict`` averages over all trees and parameters exactly, without draws.
 
     Examples
     --------

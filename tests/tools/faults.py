@@ -118,6 +118,27 @@ FAULTS = [
         "trees",
     ),
     Fault(
+        "new rows of numbers: a pair of columns has the tails of one",
+        "bayesstruct/trees/kernels/predictive.py",
+        "half * alone - (half + 0.5) * np.log1p(both)",
+        "half * alone - half * np.log1p(both)",
+        "trees/test_predictive.py",
+    ),
+    Fault(
+        "new rows of states: ratios lack the probability of one column",
+        "bayesstruct/trees/kernels/predictive.py",
+        "- self._log_rows - own[:, None] - own",
+        "- self._log_rows - own",
+        "trees/test_predictive.py",
+    ),
+    Fault(
+        "an empty number: widths of the change of variable are left out",
+        "bayesstruct/trees/kernels/densities.py",
+        "return self._log_density(x) + np.log(self._scale * np.cosh(u))",
+        "return self._log_density(x) + np.log(self._scale)",
+        "trees/test_predictive.py",
+    ),
+    Fault(
         "tree density: the constant is left out",
         "bayesstruct/trees/priors/spanning_tree.py",
         "total - log_tree_normaliser(log_weights)",

@@ -1,0 +1,151 @@
+r"""Distributions of the columns of a new row given a table, one column and two columns at a time.
+
+Under priors for which the marginal likelihood of a tree is a product over edges, so is the density of a new row x,
+
+.. math:: p(x \mid D, T) = \prod_i p(x_i \mid D) \prod_{ij \in T} r_{ij}(x), \qquad
+    r_{ij}(x) = \frac{p(x_i, x_j \mid D)}{p(x_i \mid D) \, p(x_j \mid D)} .
+"""
+
+import numpy as np
+
+from scipy.special import gammaln
+
+from bayesstruct.networks.kernels.scores.pair_counts import pair_counts, single_counts
+from bayesstruct.trees.kernels.gaussian import posterior_scale
+
+__all__ = ["NumberPairs", "StatePairs"]
+
+_MOST_CELLS = 1 << 26  # pairs of states of which all counts are held: 512 MiB
+
+
+class NumberPairs:
+    r"""Student's t distributions of one and two columns of a new row of numbers.
+
+    After n rows with the normal-Wishart prior of :class:`bayesstruct.networks.kernels.scores.gaussian.BGe` a new row is around
+    :math:`m = n \bar z / (n + \alpha)`, and with :math:`u_i = (z_i - m_i) / \sqrt{R_{ii} (n + \alpha + 1) / (n + \alpha)}`
+
+    .. math::
+
+        p(z_i) \propto (1 + u_i^2)^{-(\nu + 1) / 2}, \qquad
+        p(z_i, z_j) \propto \Bigl(1 + u_i^2 + \frac{(u_j - \rho u_i)^2}{1 - \rho^2}\Bigr)^{-(\nu + 2) / 2},
+
+    with :math:`\rho = R_{ij} / \sqrt{R_{ii} R_{jj}}` and :math:`\nu = \alpha + n + 2` for the default degrees of freedom.
+
+    Parameters
+    ----------
+    z : (n, p) ndarray of float
+        The table, standardised.
+    size : float
+        Rows that the prior is worth, :math:`\alpha`.
+
+    Attributes
+    ----------
+    center, spread : (p,) ndarray of float
+        m, and the denominator of u.
+    freedom : float
+        :math:`\nu`.
+    correlation : (p, p) ndarray of float
+    """
+
+    def __init__(self, z: np.ndarray, size: float):
+        n, scale = len(z), size**2 / (size + 1.0)
+        total = z.sum(axis=0)
+        matrix = posterior_scale(scale, size, n, total, z.T @ z)
+        own = np.diag(matrix)
+        self.freedom = size + n + 2.0
+        self.center = total / (n + size)
+        self.spread = np.sqrt(own * (n + size + 1.0) / (n + size))
+        self.correlation = matrix / np.sqrt(np.outer(own, own))
+        # R - scale I is positive semi-definite; rounding may say less.
+        least = scale / np.minimum.outer(own, own)
+        self._left = np.maximum(1.0 - self.correlation**2, least)
+        half = 0.5 * self.freedom
+        gamma = gammaln(half + 0.5) - gammaln(half)
+        self._single = gamma - 0.5 * np.log(np.pi) - np.log(self.spread)
+        self._pair = np.log(half) - 2.0 * gamma - 0.5 * np.log(self._left)
+
+    def single(self, z: np.ndarray) -> np.ndarray:
+        """Log density of each column of rows, (..., p)."""
+        u = (z - self.center) / self.spread
+        return self._single - 0.5 * (self.freedom + 1.0) * np.log1p(u**2)
+
+    def ratios(self, z: np.ndarray) -> np.ndarray:
+        """Logarithms of r of a row, (p, p); the diagonal means nothing."""
+        u = (z - self.center) / self.spread
+        return self._ratios(u[:, None], u, self.correlation, self._left, self._pair)
+
+    def ratios_of(self, k: int, values: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Logarithms of r of column k and each other one, (values, p), for several values of this column."""
+        u = (z - self.center) / self.spread
+        v = (values[:, None] - self.center[k]) / self.spread[k]
+        return self._ratios(u, v, self.correlation[k], self._left[k], self._pair[k])
+
+    def given(self, k: int, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Centers and scales of the t distributions of column k given each other one, (p,) each."""
+        u = (z - self.center) / self.spread
+        center = self.center[k] + self.spread[k] * self.correlation[k] * u
+        wide = self.spread[k] * np.sqrt(self._left[k] * (1.0 + u**2) / (self.freedom + 1.0))
+        return center, wide
+
+    def _ratios(self, u, v, correlation, left, constant):
+        both = u**2 + (v - correlation * u) ** 2 / left
+        alone = np.log1p(u**2) + np.log1p(v**2)
+        half = 0.5 * (self.freedom + 1.0)
+        return constant + half * alone - (half + 0.5) * np.log1p(both)
+
+
+class StatePairs:
+    r"""Probabilities of the states of one and two columns of a new row.
+
+    After n rows with the Dirichlet priors of :class:`bayesstruct.networks.kernels.scores.discrete.BDeu`
+
+    .. math::
+
+        p(x_i = a) = \frac{N_a + \alpha / r_i}{n + \alpha}, \qquad
+        p(x_i = a, x_j = b) = \frac{N_{ab} + \alpha / (r_i r_j)}{n + \alpha} .
+
+    Parameters
+    ----------
+    codes : (n, p) ndarray of int
+        States 0, 1, ...
+    states : (p,) sequence of int
+        How many each column has.
+    size : float
+        Rows that the prior is worth, :math:`\alpha`.
+    """
+
+    def __init__(self, codes: np.ndarray, states, size: float):
+        self.states, self.size = np.asarray(states, np.int64), size
+        self._codes = np.ascontiguousarray(codes)
+        self._starts = np.cumsum(self.states) - self.states
+        single = single_counts(self._codes.T, np.ones(len(codes)), self.states)
+        prior = np.repeat(size / self.states, self.states)
+        self._log_rows = np.log(len(codes) + size)
+        self._single = np.log(single + prior) - self._log_rows
+        self._pair = None
+        if len(single) ** 2 <= _MOST_CELLS:
+            self._pair = self._all_counts(single)
+
+    def single(self, codes: np.ndarray) -> np.ndarray:
+        """Log probability of each column of rows, (..., p)."""
+        return self._single[self._starts + codes]
+
+    def ratios(self, codes: np.ndarray) -> np.ndarray:
+        """Logarithms of r of a row, (p, p); the diagonal means nothing."""
+        own = self.single(codes)
+        at = self._starts + codes
+        # Too many to hold: in how many rows does each pair of columns have the states of this row?
+        counts = self._agreeing(codes) if self._pair is None else self._pair[np.ix_(at, at)]
+        cell = self.size / np.outer(self.states, self.states)
+        return np.log(counts + cell) - self._log_rows - own[:, None] - own
+
+    def _agreeing(self, codes) -> np.ndarray:
+        same = (self._codes == codes).astype(np.float32)
+        # Sums of fewer than 2 ** 24 ones are exact.
+        return (same.T @ same).astype(np.float64)
+
+    def _all_counts(self, single) -> np.ndarray:
+        x, ones = np.ascontiguousarray(self._codes.T), np.ones(len(self._codes), np.int64)
+        every = np.arange(len(self.states))
+        parts = pair_counts(x, ones, self.states, every, single)
+        return np.concatenate([counts for _, counts in parts])
