@@ -1172,10 +1172,17 @@ FAULTS = [
     ),
     Fault(
         "mixed-accept: new parameters without the weights of the old ones",
-        "bayesstruct/networks/steps/mixed.py",
+        "bayesstruct/networks/steps/mixed_chain.py",
         "sum(weight) - sum(self.weight[i] for i in columns)",
         "sum(weight)",
         "networks/steps/test_mixed.py",
+    ),
+    Fault(
+        "mixed-guided: the scores of the guide are not taken away",
+        "bayesstruct/networks/steps/mixed_moves.py",
+        "                - (after[i] - before[i])\n",
+        "",
+        "networks/steps/test_mixed_moves.py",
     ),
     Fault(
         "mixed-cells: values that were set say something about their parents",
