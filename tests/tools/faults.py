@@ -284,14 +284,14 @@ FAULTS = [
         "bayesstruct/data/covariance.py",
         "return (self.rows - 1) * self.covariance",
         "return self.rows * self.covariance",
-        "data/test_misread.py",
+        "data/test_labels.py",
     ),
     Fault(
         "cov-rank: a matrix may have a rank that its rows cannot have",
         "bayesstruct/data/covariance.py",
         "if rank > table.n - 1:",
         "if rank > table.n:",
-        "data/test_misread.py",
+        "data/test_labels.py",
     ),
     Fault(
         "wishart: one degree of freedom too many",
