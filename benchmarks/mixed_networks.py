@@ -2,10 +2,10 @@
 
     uv run python benchmarks/mixed_networks.py                    # n = 1,000, three tables
     uv run python benchmarks/mixed_networks.py --rows 300 --tables 1
-    uv run python benchmarks/mixed_networks.py --rows 500 --half --missing 0.05
+    uv run python benchmarks/mixed_networks.py --rows 500 --half --missing 0.05 --draws 2000
 
 With ``--half`` every second column is taken, 5 of numbers and 5 of states; with ``--missing`` this share of the values is
-removed, wherever they are, and the peer has the complete rows that are left.
+removed, wherever they are, and the peer has the complete rows that are left. ``--draws`` are kept from each chain, after 100 that are not.
 
 Random graphs with 3 expected neighbours and at most 3 parents; columns 0-9 are numbers with normal noise, 10-13 have two states (logistic), 14-16
 three states without an order (multinomial) and 17-19 four ordered ones (cumulative logistic). Effects are 0.4 to 1 noise scales for
@@ -78,17 +78,17 @@ def with_gaps(table, share, seed):
     return table.mask(gaps) if share else table, ~gaps.any(axis=1)
 
 
-def sample(table, draws=WARM_UP + DRAWS):
+def sample(table, draws, warm_up=WARM_UP):
     """Graphs of all chains, (chain, draw, d, d), the CPU seconds, and the shares accepted and left out."""
     with bs.models.bayesian_network(table, score="mixed", prior="edge") as model:
         step = MixedNetworkMCMC(model.value_vars)
     kept, stats = [], []
     for chain in range(CHAINS):
-        step.setup_chain(np.random.default_rng(chain), WARM_UP, DRAWS)
+        step.setup_chain(np.random.default_rng(chain), warm_up, draws)
         point, graphs = model.initial_point(), []
-        for t in range(draws):
+        for t in range(warm_up + draws):
             point, [own] = step.step(point)
-            if t >= min(WARM_UP, draws - 1):
+            if t >= warm_up:
                 graphs.append(point["dag"])
                 stats.append((own["acceptance"], own["left_out"]))
         kept.append(graphs)
@@ -191,16 +191,17 @@ def main():
     parser.add_argument("--tables", type=int, default=3)
     parser.add_argument("--half", action="store_true")
     parser.add_argument("--missing", type=float, default=0.0)
+    parser.add_argument("--draws", type=int, default=DRAWS)
     options = parser.parse_args()
     if options.half:
         FAMILIES[:], STATES[:] = FAMILIES[::2], STATES[::2]
     warnings.simplefilter("ignore")
-    sample(with_gaps(simulate(60, 0)[0], options.missing, 0)[0], draws=2)  # compiles
+    sample(with_gaps(simulate(60, 0)[0], options.missing, 0)[0], 2, 0)  # compiles
     for seed in range(options.tables):
         table, truth, x = simulate(options.rows, seed)
         table, complete = with_gaps(table, options.missing, seed)
         begin = time.process_time()
-        graphs, accepted, left_out = sample(table)
+        graphs, accepted, left_out = sample(table, options.draws)
         seconds = time.process_time() - begin
         edges = graphs + graphs.transpose(0, 1, 3, 2)
         mean = edges.mean(axis=(0, 1))

@@ -305,14 +305,14 @@ FAULTS = [
         "bayesstruct/data/covariance.py",
         "return (self.rows - 1) * self.covariance",
         "return self.rows * self.covariance",
-        "data/test_misread.py",
+        "data/test_labels.py",
     ),
     Fault(
         "cov-rank: a matrix may have a rank that its rows cannot have",
         "bayesstruct/data/covariance.py",
         "if rank > table.n - 1:",
         "if rank > table.n:",
-        "data/test_misread.py",
+        "data/test_labels.py",
     ),
     Fault(
         "wishart: one degree of freedom too many",
@@ -1193,10 +1193,17 @@ FAULTS = [
     ),
     Fault(
         "mixed-accept: new parameters without the weights of the old ones",
-        "bayesstruct/networks/steps/mixed.py",
+        "bayesstruct/networks/steps/mixed_chain.py",
         "sum(weight) - sum(self.weight[i] for i in columns)",
         "sum(weight)",
         "networks/steps/test_mixed.py",
+    ),
+    Fault(
+        "mixed-guided: the scores of the guide are not taken away",
+        "bayesstruct/networks/steps/mixed_moves.py",
+        "                - (after[i] - before[i])\n",
+        "",
+        "networks/steps/test_mixed_moves.py",
     ),
     Fault(
         "mixed-cells: values that were set say something about their parents",

@@ -13,12 +13,12 @@ of the weights w of these columns. The posterior is then exact, whatever the app
 change has to be *reversible*, a chain that only leaves the distribution invariant is not enough: sweeps of several kinds of moves
 are therefore taken apart, and each move is accepted or not for itself.
 
-Where values are missing, they are drawn in turn with graph and parameters, and s, q and w are those of the completed table.
+Where values are missing, they are drawn in turn with graph and parameters, and s, q and w are those of the completed table. A change may
+then be reversible with respect to :math:`p(G) \prod e^{g_i}` with the evidences g of another completed table, for which tables of parent
+sets are made once: it is accepted with the ratio of :math:`w_i e^{s_i - g_i}`.
 """
 
 import math
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,12 +34,10 @@ from bayesstruct.networks.priors.mixed_networks import MixedParametersRV
 from bayesstruct.networks.recognition.mixed import mixed_network_of
 from bayesstruct.networks.recognition.network import GRAPHS
 from bayesstruct.networks.steps.complete import NetworkMCMC
-from bayesstruct.networks.steps.graphs import IndependentGraphs, PartitionGraphs
-from bayesstruct.networks.steps.mixed_gaps import ArcMoves, Completed
+from bayesstruct.networks.steps.mixed_chain import MixedChain
+from bayesstruct.networks.steps.mixed_gaps import Completed, guided_moves
+from bayesstruct.networks.steps.mixed_moves import IndependentMoves, PartitionMoves
 from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
-
-if TYPE_CHECKING:
-    from bayesstruct.networks.kernels.scores.mixed import MixedScore
 
 __all__ = ["MixedNetworkMCMC"]
 
@@ -51,127 +49,7 @@ _SUPPORTED = (
 _INDEPENDENT = 9  # columns up to which all parent sets are scored
 _INDEPENDENT_GAPS = 6  # the same where values are missing and tables are made anew for each draw
 _CANDIDATES = 6  # parents of each column to begin with, beyond
-_FOUR = 4  # variables of a block that is drawn at random; there must be more
-_NEAR = 0.25  # share of refreshed columns that are moved near their last parameters too
 _NAME = "mixed_network_mcmc"
-
-
-class _IndependentMoves(IndependentGraphs):
-    """Graphs drawn independently of the last one."""
-
-    def changes(self):
-        """List changes of a graph, in place, that are reversible under the approximate posterior."""
-        return [self._draw]
-
-    def _draw(self, rng, graph):
-        graph[:] = self.draws(rng)
-
-
-class _PartitionMoves(PartitionGraphs):
-    """Moves of a partition or of arcs of a graph, one kind at a time."""
-
-    def changes(self):
-        """List changes of a graph, in place, that are reversible under the approximate posterior."""
-        d, blocks = self.tables.d, self.blocks
-        moves = [
-            self._of_partition(1, 0, 0),
-            self._of_partition(0, 1, 0),
-            self._of_partition(0, 0, 1),
-        ]
-        moves = moves * (d // 8 + 1) + ([self._four] if d > _FOUR else [])
-        moves += [self._of_arcs(0, 1, 0)] * (d // 4) + [self._of_arcs(1, 0, 0)] * (d // 2)
-        return [*moves, self._of_arcs(0, 0, d), *([self._block] if blocks else [])]
-
-    def _of_partition(self, *counts):
-        from bayesstruct.networks.kernels.samplers.partition_mcmc import Moves, sweep
-
-        moves = Moves(*counts, 0)
-        return lambda rng, graph: sweep(rng, self.tables, graph, moves)
-
-    def _of_arcs(self, *counts):
-        from bayesstruct.networks.kernels.samplers.structure_mcmc import Moves, sweep
-
-        moves = Moves(*counts)
-        return lambda rng, graph: sweep(rng, self.tables, graph, moves)
-
-    def _four(self, rng, graph):
-        from bayesstruct.networks.kernels.samplers.parent_blocks import draw_blocks
-
-        draw_blocks(rng, self.tables, graph, _FOUR, 1)
-
-    def _block(self, rng, graph):
-        from bayesstruct.networks.kernels.samplers.parent_blocks import draw_block
-
-        draw_block(rng, self.tables, graph, self.blocks[rng.integers(len(self.blocks))])
-
-
-class MixedChain:
-    """Graph and parameters of a network of columns of several kinds, moved by Markov chain Monte Carlo.
-
-    Parameters
-    ----------
-    score : MixedScore
-    graph : (d, d) int8 array
-        Changed in place.
-    theta : list of arrays, optional
-        Free parameters of each column; drawn from the proposals if not given.
-    rng : numpy.random.Generator
-    """
-
-    def __init__(self, score: "MixedScore", graph: np.ndarray, rng, theta=None):
-        self.score, self.graph, self.rng = score, graph, rng
-        self.fits = [score.fit(i, np.flatnonzero(own)) for i, own in enumerate(graph.T)]
-        drawn = theta is None
-        self.theta = [fit.draw(rng) for fit in self.fits] if drawn else theta
-        self.weight = [f.log_weight(t) for f, t in zip(self.fits, self.theta, strict=True)]
-
-    def move(self, change) -> float:
-        """Propose a change of the graph; return the share of its columns whose new parameters were accepted, NaN without any.
-
-        Parameters
-        ----------
-        change : callable
-            Of a generator and a graph, which it changes in place; reversible under the approximate posterior.
-        """
-        new = self.graph.copy()
-        change(self.rng, new)
-        columns = np.flatnonzero((new != self.graph).any(axis=0))
-        if not len(columns):
-            return np.nan
-        fits = [self.score.fit(int(i), np.flatnonzero(new[:, i])) for i in columns]
-        theta = [fit.draw(self.rng) for fit in fits]
-        weight = [fit.log_weight(t) for fit, t in zip(fits, theta, strict=True)]
-        if not self._accepts(sum(weight) - sum(self.weight[i] for i in columns)):
-            return 0.0
-        self.graph[:] = new
-        for a, i in enumerate(columns.tolist()):
-            self.fits[i], self.theta[i], self.weight[i] = fits[a], theta[a], weight[a]
-        return 1.0
-
-    def refresh(self) -> None:
-        """Move the parameters given the graph: from the proposals, and near the last ones."""
-        for i, fit in enumerate(self.fits):
-            theta = fit.draw(self.rng)
-            weight = fit.log_weight(theta)
-            if self._accepts(weight - self.weight[i]):
-                self.theta[i], self.weight[i] = theta, weight
-            if not fit.exact and self.rng.random() < _NEAR:
-                self._move_near(i, fit)
-
-    def _move_near(self, i, fit):
-        theta = fit.move(self.rng, self.theta[i])
-        if self._accepts(fit.log_target(theta) - fit.log_target(self.theta[i])):
-            self.theta[i], self.weight[i] = theta, fit.log_weight(theta)
-
-    def _accepts(self, log_ratio) -> bool:
-        return log_ratio >= 0.0 or self.rng.random() < math.exp(log_ratio)
-
-    def vector(self) -> np.ndarray:
-        """Return the vector of all parameters."""
-        out = np.zeros(self.score.layout.size)
-        for fit, theta in zip(self.fits, self.theta, strict=True):
-            fit.natural(theta, out)
-        return out
 
 
 class _Complete:
@@ -194,13 +72,13 @@ class _Complete:
 def _moves(problem, candidates):
     """Return the moves of the graph of a complete table."""
     if candidates is None and problem.d <= _INDEPENDENT:
-        return _IndependentMoves(problem)
-    return _PartitionMoves(problem, 1, _CANDIDATES if candidates is None else candidates)
+        return IndependentMoves(problem)
+    return PartitionMoves(problem, 1, _CANDIDATES if candidates is None else candidates)
 
 
-def _moves_once(problem):
-    """Return the moves of the graph for one completed table."""
-    return (_IndependentMoves if problem.d <= _INDEPENDENT_GAPS else ArcMoves)(problem)
+def _moves_of(network, problem):
+    """Return what returns the moves of the graph for one completed table."""
+    return IndependentMoves if problem.d <= _INDEPENDENT_GAPS else guided_moves(network, problem)
 
 
 @dataclass_state
@@ -224,7 +102,9 @@ class MixedNetworkMCMC(GibbsStep):
     Where values are missing, a call draws graph and parameters given the completed table, and then the missing values given both:
     those of a row together, from an independence chain, and one after the other, states from their conditional probabilities and
     numbers by slice sampling unless their distribution is normal. Up to 6 columns a proposal of the graph is independent of the last
-    one given the completed table; beyond, it is a change of one arc.
+    one given the completed table. Beyond, it is a move of partition Markov chain Monte Carlo under the evidences of one completed table, which
+    is made once and is the same in all chains, corrected by those of the present table (a surrogate transition, Liu 2001); changes of single
+    arcs visit graphs with other candidates.
 
     Parameters
     ----------
@@ -273,7 +153,7 @@ class MixedNetworkMCMC(GibbsStep):
         if network.missing is None:
             self.table = _Complete(_moves(problem, candidates))
         else:
-            self.table = Completed(network, problem, _moves_once)
+            self.table = Completed(network, problem, _moves_of(network, problem))
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""

@@ -14,7 +14,7 @@ from bayesstruct.models import bayesian_network
 from bayesstruct.networks.kernels.dags import all_dags
 from bayesstruct.networks.kernels.scores.mixed import FamilyFit
 from bayesstruct.networks.steps import mixed
-from bayesstruct.networks.steps.mixed_gaps import ArcMoves
+from bayesstruct.networks.steps.mixed_moves import GuidedMoves
 from bayesstruct.steps import MixedNetworkMCMC
 
 NAMES = ("two", "number", "three", "colour")
@@ -176,9 +176,9 @@ def joint_probabilities():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("moves", ["independent", "arcs"])
+@pytest.mark.parametrize("moves", ["independent", "guided"])
 def test_missing_states_and_graphs_have_their_joint_posterior(moves, monkeypatch):
-    if moves == "arcs":
+    if moves == "guided":
         monkeypatch.setattr(mixed, "_INDEPENDENT_GAPS", 0)
     states, probabilities, errors = joint_probabilities()
     draws = chain(3000, gaps=GAPS).astype(int)
@@ -186,10 +186,10 @@ def test_missing_states_and_graphs_have_their_joint_posterior(moves, monkeypatch
 
 
 @pytest.mark.statistical
-def test_arcs_that_are_changed_whatever_their_evidence_are_noticed(monkeypatch):
+def test_graphs_that_are_drawn_whatever_their_evidence_are_noticed(monkeypatch):
     states, probabilities, errors = joint_probabilities()
     monkeypatch.setattr(mixed, "_INDEPENDENT_GAPS", 0)
-    monkeypatch.setattr(ArcMoves, "_log", lambda self, i, parents: 0.0)
+    monkeypatch.setattr(GuidedMoves, "_log", lambda self, i, parents: 0.0)
     draws = chain(1000, gaps=GAPS).astype(int)
     with pytest.raises(AssertionError):
         assert_matches_enumeration(draws, probabilities, states=states, errors=errors)

@@ -15,7 +15,8 @@ from bayesstruct.networks.kernels.mixed_gaps import draw_gaps
 from bayesstruct.networks.kernels.mixed_layout import MixedLayout
 from bayesstruct.networks.kernels.prior_draws import draw_dag
 from bayesstruct.networks.kernels.scores.mixed import FamilyFit, MixedScore
-from bayesstruct.networks.steps import mixed, mixed_gaps
+from bayesstruct.networks.steps.mixed_chain import MixedChain
+from bayesstruct.networks.steps.mixed_moves import GuidedMoves, IndependentMoves, PartitionMoves
 
 D, N, SCALE = 3, 4, 1.0
 PRIOR = ParentPrior(D)
@@ -135,12 +136,21 @@ def statistics_of(layout):
     return statistics
 
 
-def graph_moves(moves, problem):
-    if moves == "arcs":
-        return mixed_gaps.ArcMoves(problem)
+def graph_moves(moves, problem, guide):
+    if moves == "guided":
+        return GuidedMoves(problem, guide)
     if moves == "independent":
-        return mixed._IndependentMoves(problem)
-    return mixed._PartitionMoves(problem, 1, 2)
+        return IndependentMoves(problem)
+    return PartitionMoves(problem, 1, 2)
+
+
+def guide_of(layout, setting):
+    """Moves under the evidences of some table."""
+    rng = np.random.default_rng(8)
+    dag = np.triu(np.ones((D, D), np.int8), 1)
+    x = rows(rng, layout, dag, prior_vector(rng, layout, dag), np.zeros((N, D), bool), setting)
+    score = MixedScore(x, layout.families, layout.states, scale=SCALE)
+    return PartitionMoves(NetworkProblem(tuple("abc"), score, PRIOR, False), 1, 2)
 
 
 def geweke(case, moves, draws, *, was_set=None, missing=None, seed=1):
@@ -150,6 +160,7 @@ def geweke(case, moves, draws, *, was_set=None, missing=None, seed=1):
     was_set = np.zeros((N, D), bool) if was_set is None else was_set
     setting = np.zeros((N, D))
     setting[::2] = 1.0
+    guide = guide_of(layout, setting) if moves == "guided" else None
 
     def forward(rng):
         dag = np.array(draw_dag(rng, PRIOR, order=False), np.int8)
@@ -160,8 +171,8 @@ def geweke(case, moves, draws, *, was_set=None, missing=None, seed=1):
         score = MixedScore(x, families, states, scale=SCALE, interventions=was_set)
         problem = NetworkProblem(tuple("abc"), score, PRIOR, False)
         fits = [score.fit(i, np.flatnonzero(own)) for i, own in enumerate(dag.T)]
-        chain = mixed.MixedChain(score, dag.copy(), rng, [fit.free(vector) for fit in fits])
-        for change in graph_moves(moves, problem).changes():
+        chain = MixedChain(score, dag.copy(), rng, [fit.free(vector) for fit in fits])
+        for change in graph_moves(moves, problem, guide).changes():
             chain.move(change)
         chain.refresh()
         return chain.graph, chain.vector()
@@ -223,7 +234,14 @@ def test_missing_values_that_are_filled_with_means_and_first_states_are_noticed(
 
 @pytest.mark.calibration
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("moves", ["independent", "arcs"])
+@pytest.mark.parametrize("moves", ["independent", "guided"])
 def test_the_step_has_the_joint_law_with_missing_values(case, moves, full):
     was_set = SET if case == "laplace" else None
     geweke(case, moves, 4_000 if full else 400, was_set=was_set, missing=MISSING)
+
+
+@pytest.mark.statistical
+def test_guided_moves_that_are_not_corrected_are_noticed(monkeypatch):
+    monkeypatch.setattr(GuidedMoves, "_guided", lambda self, change: change)
+    with pytest.raises(AssertionError, match="worst z"):
+        geweke("student", "guided", 400, missing=MISSING)
