@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from scipy.special import logsumexp, roots_sh_jacobi
+from scipy.special import logsumexp
 
 from bayesstruct.data.arguments import choice
 from bayesstruct.data.errors import TableError, column_list
@@ -35,6 +35,7 @@ from bayesstruct.sem.kernels.references import (
 )
 from bayesstruct.sem.kernels.scores import SemScores
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE, sem_settings
+from bayesstruct.sem.kernels.shares import share_points
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -208,7 +209,7 @@ def sem_posterior(problem: NetworkProblem, *, draws: int, rng: np.random.Generat
     weights -= logsumexp(weights)
     combine = _combine_shared
     if estimate is _free:
-        combine = partial(_combine_free, *_shares(problem.score.settings, problem.d))
+        combine = partial(_combine_free, *share_points(problem.score.settings, problem.d))
     full = combine(logs, means, places, weights, np.arange(_BATCHES))
     parts = [
         combine(logs, means, places, weights, np.delete(np.arange(_BATCHES), b))
@@ -292,15 +293,6 @@ def _families(problem, parents, possible, m, rng, log_scale, shape):
 
 def _free(problem, parents, possible, places, m, rng):
     return _families(problem, parents, possible, m, rng, 0.0, None)
-
-
-def _shares(settings, d):
-    """Return shares of columns with normal noise and logarithms of their prior weights; sums over them are integrals of polynomials of degree d + 1."""
-    if not settings.share_is_random:
-        return np.array([settings.normal_probability]), np.zeros(1)
-    a, b = settings.share_alpha, settings.share_beta
-    points, weights = roots_sh_jacobi((d + 3) // 2, a + b - 1.0, a)
-    return points, np.log(weights / weights.sum())
 
 
 def _combine_free(points, logs_of_points, logs, means, places, weights, batches):

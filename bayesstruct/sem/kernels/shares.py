@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scipy.special import betaln, logsumexp
+from scipy.special import betaln, logsumexp, roots_sh_jacobi
 
 if TYPE_CHECKING:
     from bayesstruct.sem.kernels.families import Family
     from bayesstruct.sem.kernels.settings import SemSettings
 
-__all__ = ["count_weights", "draw_share", "mean_share", "share_given_kinds"]
+__all__ = ["count_weights", "draw_share", "mean_share", "share_given_kinds", "share_points"]
 
 
 def count_weights(families: "Sequence[Family]", settings: "SemSettings") -> np.ndarray:
@@ -66,6 +66,27 @@ def share_given_kinds(
 ) -> float:
     """Draw the share given which of the columns have normal noise, (d,) bool."""
     return float(rng.beta(*_beta(settings, np.sum(normal), len(normal))))
+
+
+def share_points(settings: "SemSettings", d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return shares and logarithms of their weights, sums over which are integrals over the prior of the share.
+
+    Parameters
+    ----------
+    settings : SemSettings
+    d : int
+        Number of columns.
+
+    Returns
+    -------
+    points, log_weights : (m,) arrays
+        Of Gauss-Jacobi quadrature, exact for polynomials of degree d + 2 and less; the only share where it is fixed.
+    """
+    if not settings.share_is_random:
+        return np.array([settings.normal_probability]), np.zeros(1)
+    a, b = settings.share_alpha, settings.share_beta
+    points, weights = roots_sh_jacobi((d + 3) // 2, a + b - 1.0, a)
+    return points, np.log(weights / weights.sum())
 
 
 def _beta(settings, k, d):
