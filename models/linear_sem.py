@@ -148,7 +148,7 @@ def linear_sem(
     column is then that of :func:`bayesstruct.models.bayesian_network`, and directions between such columns stay open. If *all* noise is normal,
     directions are as sure as they should be: of 100 tables of 100 rows and six columns those given .81 were right .74 of the time, and those given .60 .59
     (worst difference 1.6 standard errors). They differed by .10 on average from those of ``bayesian_network``, which knows that noise is normal
-    (by .12 with ``normal_probability=0.5``, by .18 with 0). That Laplace noise is not normal costs next to nothing to find out.
+    (by .12 with ``normal_probability=0.5``, by .18 with 0). Under Laplace errors directions are calibrated, too.
 
     Priors without an option, k being `equivalent_sample_size`: :math:`c_i` (of a mixture ``offset``) is normal with variance
     :math:`s_i^2 / k`; :math:`s_i^2`, or what all columns have in common of it, is inverse gamma with rate :math:`k^2 / (2 k + 2)` and shape
