@@ -87,6 +87,9 @@ def equal_variances(tables, draws):
 def prior_table(rng, settings, prior, n):
     """Graph and rows from the prior, variances free and normal weights."""
     noise, dag = NOISES[settings.noise], draw_dag(rng, prior, order=False)
+    share = settings.normal_probability
+    if settings.share_is_random:
+        share = rng.beta(settings.share_alpha, settings.share_beta)
     z = np.zeros((n, prior.d))
     for i in topological_order(dag):
         parents = np.flatnonzero(dag[:, i])
@@ -98,7 +101,7 @@ def prior_table(rng, settings, prior, n):
         if noise == "mixture":
             shape = rng.dirichlet(settings.concentration * BASE)[None]
         kind = noise
-        if settings.normal_probability and rng.random() < settings.normal_probability:
+        if settings.normal_probability and rng.random() < share:
             kind = "gaussian"
         e = noise_law(kind).draw(rng, shape, n)[:, 0]
         z[:, i] = (

@@ -60,7 +60,8 @@ def lingam(
         though the directions are right. Laplace and t noise are symmetric with heavy tails, need fewer rows and less time, and are
         sure of wrong directions where the noise has another shape.
     normal_probability : float, optional
-        Prior probability that the noise of a column is exactly normal, with ``noise="mixture"``: 1/2 by default. Directions between columns with
+        Probability that the noise of a column is exactly normal, with ``noise="mixture"``. By default it is learned from all columns (``normal_share``,
+        uniform between 0 and 1 a priori). Directions between columns with
         normal noise stay open. With 0 all columns have mixtures, which are too sure of directions where noise is normal.
     prior, scale, graph_prior, edge_probability, max_parents
         As for :func:`bayesstruct.models.linear_sem`.

@@ -114,7 +114,7 @@ _CONCENTRATION = _positive("concentration", "Second parameter of the process.", 
 _NORMAL = Option(
     "normal_probability",
     "number",
-    "Of exactly normal noise in a column, with noise mixture; 0.5 by default.",
+    "Of exactly normal noise in a column, with noise mixture; learned from all columns by default.",
     least=0,
     most=1,
 )

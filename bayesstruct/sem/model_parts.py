@@ -142,8 +142,16 @@ def _shapes(d, settings, law):
         options = {"shape": weights.shape, "dims": dims, "default_transform": None}
         pm.Dirichlet("mixture_weight", weights, **options)
         if settings.normal_probability > 0.0:
-            pm.Bernoulli("normal_noise", settings.normal_probability, shape=(d,), dims="node")
+            pm.Bernoulli("normal_noise", _normal_share(settings), shape=(d,), dims="node")
     return _shape_parameters(d)
+
+
+def _normal_share(settings):
+    """Probability that a column has normal noise: a number, or a parameter that all columns share."""
+    if not settings.share_is_random:
+        return settings.normal_probability
+    prior = settings.share_alpha, settings.share_beta
+    return pm.Beta("normal_share", *prior, default_transform=None)
 
 
 def _shape_parameters(d):

@@ -9,6 +9,7 @@ from bayesstruct.core.modes import Mode, ModeSolver, register_mode
 from bayesstruct.core.recognition import NotRecognized, is_op
 from bayesstruct.networks.priors.dag import DAGRV
 from bayesstruct.sem.kernels.errors import BASE
+from bayesstruct.sem.kernels.shares import mean_share
 from bayesstruct.sem.recognition import LinearEquations, equations_of, sem_problem
 from bayesstruct.sem.steps.points import Points
 from bayesstruct.sparse.modes import SpikeAndSlabRefusal
@@ -31,7 +32,7 @@ class LinearSemMode(ModeSolver):
     normal noise with normal weights are exact, others are Laplace approximations, so that another graph of nearly the same
     probability may be better. With it the means of the parameters given that graph, by importance sampling (geometric means of
     the local scales of a horseshoe); with equal or known variances given the best common scale, and where noise may be exactly normal given
-    which columns have normal noise.
+    which columns have normal noise. If their share is random, the graph is the best one given its mean, which is among the parameters.
     """
 
     def recognise(self, model):
@@ -76,8 +77,12 @@ def mean_parameters(rng, points: Points, scores, graph):
     from bayesstruct.sem.steps.arc_chain import ArcState
 
     sets, weights, normal = [], [], []
-    for i in range(scores.d):
-        family = scores.family(i, np.flatnonzero(graph[:, i]))
+    families = [scores.family(i, np.flatnonzero(column)) for i, column in enumerate(graph.T)]
+    share = scores.settings.normal_probability
+    if scores.settings.share_is_random:
+        share = mean_share(families, scores.settings)
+        families = [family.at(share) for family in families]
+    for i, family in enumerate(families):
         tau = scores.log_scale + scores.log_relative[i]
         theta, logs = family.draws(rng, _DRAWS, tau, scores.shape)
         weight, kind = np.exp(logs - logs.max()), family.is_normal(theta)
@@ -99,6 +104,7 @@ def mean_parameters(rng, points: Points, scores, graph):
         dag=np.array(graph, np.int8),
         local_scale=np.exp(best.local_scale),
         normal=np.array(normal),
+        share=share,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytensor.tensor.random.basic import BernoulliRV, DirichletRV
+from pytensor.tensor.random.basic import BernoulliRV, BetaRV, DirichletRV
 
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.missing import observed_values
@@ -47,6 +47,7 @@ PARAMETERS = (
     NoiseDegreesRV,
     DirichletRV,
     BernoulliRV,
+    BetaRV,
     MissingNumbersRV,
 )
 #: Ops of tables.
@@ -199,10 +200,10 @@ def _check_kinds(rows, found):
         "student": {NoiseDegreesRV},
         "mixture": {DirichletRV},
     }.get(law.name, set())
-    if law.may_be_normal:
-        needed = needed | {BernoulliRV}
     scales = {NoiseScalesRV, CommonNoiseScaleRV} & set(found)
     optional = {LocalScalesRV} if ArcSlabsRV in found else set()
+    if law.may_be_normal:
+        needed, optional = needed | {BernoulliRV}, optional | {BetaRV}
     if is_op(rows, IncompleteLinearSemRV):
         needed = needed | {MissingNumbersRV}
     if len(scales) != 1 or not needed <= set(found) or set(found) - needed - scales - optional:
@@ -269,6 +270,8 @@ class _Values:
                 point[rv.name] = _indicators(rv, shape, len(dag.owner.op.names), seed)
             elif kind is NoiseDegreesRV:
                 point[rv.name] = 3.0 + rng.random(shape)
+            elif kind is BetaRV:
+                point[rv.name] = 0.1 + 0.8 * rng.random(shape)
             else:
                 point[rv.name] = 0.5 + rng.random(shape)
         return point
@@ -363,7 +366,7 @@ class _Values:
         if DirichletRV in self.found:
             more["concentration"] = self._concentration()
         if BernoulliRV in self.found:
-            more["normal_probability"] = self._number(BernoulliRV, 0)
+            more |= self._normal_prior()
             if variances != "free":
                 raise NotRecognized(
                     f"{self.found[BernoulliRV].name!r} needs noise scales of their own for all columns"
@@ -379,11 +382,27 @@ class _Values:
             **more,
         )
 
+    def _normal_prior(self):
+        """Return the probability of normal noise, or the numbers of its prior."""
+        if BetaRV not in self.found:
+            return {"normal_probability": self._number(BernoulliRV, 0)}
+        name = self.found[BetaRV].name
+        if np.shape(self.points[0][BetaRV]) != ():
+            raise NotRecognized(f"{name!r} is not one number for all columns")
+        for k, point in enumerate(self.points):
+            if not np.allclose(self.of(BernoulliRV, k)[0], point[BetaRV], rtol=1e-9):
+                raise NotRecognized(
+                    f"{name!r} is not the prior probability of {self.found[BernoulliRV].name!r}"
+                )
+        alpha, beta = (self._number(BetaRV, place) for place in (0, 1))
+        share = alpha / (alpha + beta)
+        return {"normal_probability": share, "share_alpha": alpha, "share_beta": beta}
+
     def _concentration(self):
         """Sum of the prior weights of the components, which have to be those of these components."""
-        alpha = self.of(DirichletRV)[0]
-        total = float(alpha.sum(axis=-1).flat[0])
-        if not np.allclose(alpha, total * BASE):
+        alphas = [self.of(DirichletRV, k)[0] for k in range(len(_SEEDS))]
+        total = float(alphas[0].sum(axis=-1).flat[0])
+        if not all(np.allclose(alpha, total * BASE) for alpha in alphas):
             raise NotRecognized(
                 f"the prior weights of {self.found[DirichletRV].name!r} are not a number times "
                 f"{BASE.round(4).tolist()}"
@@ -393,6 +412,11 @@ class _Values:
     def constants(self):
         """Relative variances, units, values that were set, and the table."""
         *_, location, spread, setting = self.of(LinearSemRV)
+        for found, other in zip(
+            (location, spread, setting), self.of(LinearSemRV, 1)[-3:], strict=True
+        ):
+            if not np.array_equal(found, other, equal_nan=True):
+                raise NotRecognized(f"the units of {self.rows.name!r} are not constants")
         x = np.asarray(self.values[0][-1], float)
         units = (np.array(np.broadcast_to(np.squeeze(v), (self.d,))) for v in (location, spread))
         return self.relative, *units, np.array(np.broadcast_to(np.squeeze(setting), x.shape)), x

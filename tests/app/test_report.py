@@ -246,6 +246,12 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
         ("pairwise_mrf", {"potentials": "ordinal"}, "Marsman, van den Bergh and Haslbeck 2025"),
         ("bayesian_network", {"score": "bdeu", "equivalent_sample_size": 4}, "sample size 4"),
         ("bayesian_network", {"max_parents": 2}, "at most 2 parents"),
+        (
+            "lingam",
+            {},
+            "in a share of the columns that was learned (prior Beta(1, 1)), exactly normal",
+        ),
+        ("lingam", {"normal_probability": 0.25}, "prior probability 0.25 for each column, exactly"),
         ("tree", {"score": "bdeu", "equivalent_sample_size": 4}, "sample size 4 (Heckerman"),
         ("tree", {"edge_probability": 0.125}, "each edge had the prior probability 0.125"),
         ("tree", {"forbidden": [("a", "b")]}, "Forbidden edges were left out."),

@@ -36,6 +36,19 @@ def test_best_graph_is_that_of_all_graphs_and_parameters_are_means_given_it(opti
     np.testing.assert_allclose(mode["weight"], means[source, target], atol=0.02)
 
 
+@pytest.mark.statistical
+def test_the_mode_has_the_mean_share_of_normal_noise_given_its_graph():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.exponential(size=200), rng.standard_normal(200)])
+    x[:, 1] += x[:, 0]
+    mode = bs.find_MAP(linear_sem(x, noise="mixture"))
+    np.testing.assert_array_equal(mode["dag"], [[0, 1], [0, 0]])
+    right = exact(x, noise="mixture", required=[("x0", "x1")], draws=8000)
+    # Beta(1 + k, 3 - k), k being the number of columns with normal noise.
+    assert mode["normal_share"] == pytest.approx(right.normal_share, abs=0.02)
+    np.testing.assert_array_equal(mode["normal_noise"], right.normal_probabilities > 0.5)
+
+
 def test_missing_values_are_refused_with_the_remedy():
     x = table()
     x[3, 1] = np.nan

@@ -1121,6 +1121,13 @@ FAULTS = [
         "sem/kernels/test_families.py",
     ),
     Fault(
+        "sem-share: the share of normal noise does not know how many columns have a mixture",
+        "bayesstruct/sem/kernels/shares.py",
+        "return settings.share_alpha + k, settings.share_beta + d - k",
+        "return settings.share_alpha + k, settings.share_beta",
+        "sem/kernels/test_shares.py",
+    ),
+    Fault(
         "sem: the log scale has the density of the scale",
         "bayesstruct/sem/kernels/fits.py",
         "out -= (2.0 * settings.shape + p - 1) * tau",

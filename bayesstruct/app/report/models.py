@@ -501,10 +501,12 @@ def _lingam(o: Options):
 
 def _sem_noise(o: Options) -> str:
     """Name the noise, and how probable it is that it is exactly normal in place of a mixture."""
-    from bayesstruct.sem.kernels.settings import normal_share
+    from bayesstruct.sem.kernels.settings import known_share
 
     noise = o.get("noise")
-    share = normal_share(noise, o.get("variances") or "free", o.get("normal_probability"))
+    share = known_share(noise, o.get("variances") or "free", o.get("normal_probability"))
+    if share is None:
+        return f"{_NOISES[noise]} or, in a share of the columns that was learned (prior Beta(1, 1)), exactly normal"
     if not share:
         return _NOISES[noise]
     return f"{_NOISES[noise]} or, with prior probability {share:g} for each column, exactly normal"

@@ -5,12 +5,15 @@ r"""Posterior over all graphs of linear structural equations of a few columns, b
     p(G \mid x) \propto p(G) \int p(s) \prod_i p(x_i \mid \pi_i, s) \, ds
 
 Each evidence :math:`p(x_i \mid \pi_i)` is the mean weight of draws from a fit
-(:mod:`bayesstruct.sem.kernels.proposals`). With equal or known variances the scale s (and the shape of a mixture) that all
+(:mod:`bayesstruct.sem.kernels.proposals`). Where noise may be exactly normal there is one given each kind of noise, and given the share s of
+columns with normal noise that of a family is :math:`(1 - s) E_i + s N_i`. If the share is random, the integral of the product, a polynomial of s, is
+a sum over points of Gauss-Jacobi quadrature, which is exact. With equal or known variances the scale s (and the shape of a mixture) that all
 columns share is drawn first, and given it the evidence of each family is estimated by a few draws: products of independent
 estimates without bias have none. Draws are made in batches, whose differences give standard errors (the jackknife).
 """
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +35,7 @@ from bayesstruct.sem.kernels.references import (
 )
 from bayesstruct.sem.kernels.scores import SemScores
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE, sem_settings
+from bayesstruct.sem.kernels.shares import share_points
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -64,6 +68,8 @@ class SemPosterior:
         Posterior means of coefficients, zero where the arc is absent, in the units of the model.
     normal_probabilities : (d,) Series
         Posterior probabilities that the noise of a column is exactly normal; zero where it may not be.
+    normal_share : float
+        Posterior mean of the probability of normal noise that columns share; the given one if it is fixed.
     """
 
     names: tuple[str, ...]
@@ -75,6 +81,7 @@ class SemPosterior:
     arc_errors: pd.DataFrame
     weight_means: pd.DataFrame
     normal_probabilities: pd.Series
+    normal_share: float
 
     def __repr__(self) -> str:
         best = self.probabilities.max()
@@ -200,7 +207,9 @@ def sem_posterior(problem: NetworkProblem, *, draws: int, rng: np.random.Generat
     means = np.array([mean for _, mean in batches])
     weights = prior[np.arange(problem.d), places].sum(axis=1)
     weights -= logsumexp(weights)
-    combine = _combine_free if estimate is _free else _combine_shared
+    combine = _combine_shared
+    if estimate is _free:
+        combine = partial(_combine_free, *share_points(problem.score.settings, problem.d))
     full = combine(logs, means, places, weights, np.arange(_BATCHES))
     parts = [
         combine(logs, means, places, weights, np.delete(np.arange(_BATCHES), b))
@@ -221,6 +230,7 @@ def sem_posterior(problem: NetworkProblem, *, draws: int, rng: np.random.Generat
         pd.DataFrame(arc_errors, **frame),
         pd.DataFrame(full[2][:-1], **frame),
         pd.Series(full[2][-1], list(problem.names)),
+        full[3],
     )
 
 
@@ -249,20 +259,27 @@ def _jackknife(values):
 
 
 def _weighed(problem, i, own, m, rng, tau, shape):
-    """Log evidence of a family, and means by weight of its coefficients and of whether its noise is normal, (d + 1,)."""
+    """Log evidences of a family given a mixture and given normal noise, (2,), and means by weight of its coefficients, (2, d + 1).
+
+    The last of the means are the probabilities of normal noise given the kind of noise: 0 and 1.
+    """
     family = problem.score.family(i, own)
     theta, logs = family.draws(rng, m, tau, shape)
-    top, mean = logs.max(), np.zeros(problem.d + 1)
-    weights = np.exp(logs - top)
-    mean[list(own)] = weights @ theta[:, 1 : len(own) + 1] / weights.sum()
-    mean[-1] = weights @ family.is_normal(theta) / weights.sum()
-    return top + np.log(weights.mean()), mean
+    top, normal = logs.max(), family.is_normal(theta)
+    out, mean = np.full(2, -np.inf), np.zeros((2, problem.d + 1))
+    for kind, prior in enumerate((1.0 - family.probability, family.probability)):
+        weights = np.exp(logs - top) * (normal == kind)
+        if weights.sum() > 0.0:
+            mean[kind, list(own)] = weights @ theta[:, 1 : len(own) + 1] / weights.sum()
+            mean[kind, -1] = kind
+            out[kind] = top + np.log(weights.mean() / prior)
+    return out, mean
 
 
 def _families(problem, parents, possible, m, rng, log_scale, shape):
-    """Log evidences (d, sets) and means (d, sets, d + 1) of all families."""
+    """Log evidences (d, sets, 2) and means (d, sets, 2, d + 1) of all families, given either kind of noise."""
     d, sets = possible.shape
-    logs, means = np.full((d, sets), -np.inf), np.zeros((d, sets, d + 1))
+    logs, means = np.full((d, sets, 2), -np.inf), np.zeros((d, sets, 2, d + 1))
     for i in range(d):
         tau = log_scale + problem.score.log_relative[i]
         for a, own in enumerate(parents[i]):
@@ -278,20 +295,26 @@ def _free(problem, parents, possible, places, m, rng):
     return _families(problem, parents, possible, m, rng, 0.0, None)
 
 
-def _combine_free(logs, means, places, weights, batches):
-    """Probabilities, log evidence and means from some batches."""
+def _combine_free(points, logs_of_points, logs, means, places, weights, batches):
+    """Probabilities, log evidence, means and mean share from some batches."""
     d = logs.shape[1]
     top = logs[batches].max(axis=0)
     safe = np.where(np.isfinite(top), top, 0.0)
     shares = np.exp(logs[batches] - safe)
     evidence = np.log(shares.mean(axis=0), where=np.isfinite(top), out=np.full(top.shape, -np.inf))
-    own = np.einsum("bis,bisj->isj", shares, means[batches])
+    own = np.einsum("bisk,biskj->iskj", shares, means[batches])
     own /= np.maximum(shares.sum(axis=0), 1e-300)[..., None]
-    total = (evidence + safe)[np.arange(d), places].sum(axis=1) + weights
+    with np.errstate(divide="ignore"):
+        kinds = np.log(np.stack([1.0 - points, points], axis=1))
+    by_kind = (evidence + safe) + kinds[:, None, None]  # (points, child, set, kind)
+    family = logsumexp(by_kind, axis=-1)
+    total = family[:, np.arange(d), places].sum(axis=2) + weights + logs_of_points[:, None]
     constant = logsumexp(total)
-    probabilities = np.exp(total - constant)
-    by_graph = own[np.arange(d), places]  # (graphs, child, parent and normal noise)
-    return probabilities, float(constant), np.einsum("g,gij->ji", probabilities, by_graph)
+    joint = np.exp(total - constant)  # (points, graphs)
+    kind = np.exp(by_kind - np.where(np.isfinite(family), family, 0.0)[..., None])
+    mean = np.einsum("qisk,iskj->qisj", kind, own)[:, np.arange(d), places]
+    found = np.einsum("qg,qgij->ji", joint, mean)  # (parent and normal noise, child)
+    return joint.sum(axis=0), float(constant), found, float(joint.sum(axis=1) @ points)
 
 
 # --- a scale that all columns share ------------------------------------------------------------
@@ -315,6 +338,7 @@ def _shared(problem, parents, possible, places, m, rng):
             point[0] -= mixture_moments(point[1:])[1]
         log_p = log_shared_prior(scores.settings, point[0], point[1:])
         logs, own = _families(problem, parents, possible, _INNER, rng, point[0], point[1:])
+        logs, own = logs[..., 0], own[..., 0, :]  # noise is never exactly normal
         value = logs[np.arange(d), places].sum(axis=1) + log_p - log_q
         fresh = np.maximum(high, value)
         safe = np.where(np.isfinite(fresh), fresh, 0.0)
@@ -350,11 +374,11 @@ def _log_t(factor, step):
 
 
 def _combine_shared(logs, means, places, weights, batches):
-    """Probabilities, log evidence and means from some batches."""
+    """Probabilities, log evidence, means and share of normal noise, which there is not, from some batches."""
     evidence = logsumexp(logs[batches], axis=0) - np.log(len(batches))
     shares = np.exp(logs[batches] - np.where(np.isfinite(evidence), evidence, 0.0))
     own = np.einsum("bg,bgij->gij", shares, means[batches]) / len(batches)
     total = evidence + weights
     constant = logsumexp(total)
     probabilities = np.exp(total - constant)
-    return probabilities, float(constant), np.einsum("g,gij->ji", probabilities, own)
+    return probabilities, float(constant), np.einsum("g,gij->ji", probabilities, own), 0.0

@@ -15,6 +15,10 @@ is drawn by w. So the posterior is left invariant however good scores and fits a
 Parameters are also changed given the graph: one of m draws, and a step of a random walk that gets away from where the proposal is too thin.
 Whether the noise of a column is normal or a mixture is one of its parameters, and q proposes it too (:mod:`bayesstruct.sem.kernels.families`).
 
+If the share of columns with normal noise is random, it is given in these moves: proposals q know it, scores are those at one share. Then
+share and parameters of all columns are proposed together given the graph, the share from what the evidences of the columns say about it
+(:mod:`bayesstruct.sem.kernels.shares`), and accepted in the same way.
+
 With equal or known variances the scale that all columns share, and the shape of a mixture, are given in these moves, and are changed by
 random walks of their own, in even coordinates (:mod:`bayesstruct.sem.kernels.fits`).
 
@@ -27,6 +31,7 @@ conditional SMC and geometric ergodicity of particle Gibbs samplers. *Bernoulli*
 
 import math
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,7 +42,7 @@ from bayesstruct.networks.kernels.parent_tables import ROWS
 from bayesstruct.networks.solvers.parent_search import ALL_PARENTS
 from bayesstruct.sem.kernels.candidates import sem_tables
 from bayesstruct.sem.kernels.errors import mixture_weights, shape_size
-from bayesstruct.sem.kernels.families import unused_weights
+from bayesstruct.sem.kernels.families import Shared, unused_weights
 from bayesstruct.sem.kernels.fits import log_joint, move_coordinates, parameter_count
 from bayesstruct.sem.kernels.references import (
     at_reference,
@@ -47,6 +52,7 @@ from bayesstruct.sem.kernels.references import (
 )
 from bayesstruct.sem.kernels.refinement import is_large
 from bayesstruct.sem.kernels.settings import FREE, HORSESHOE, MIXTURE, STUDENT
+from bayesstruct.sem.kernels.shares import draw_share, share_given_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,6 +87,8 @@ class SemState:
         Of a horseshoe, at (parent, child); 1 without an arc, and with other priors.
     normal : (d,) bool array
         Columns whose noise is exactly normal in place of a mixture, whose weights then have their prior.
+    share : float
+        Probability of normal noise, where it is random.
     """
 
     dag: np.ndarray
@@ -90,10 +98,11 @@ class SemState:
     shape: np.ndarray
     local_scale: np.ndarray
     normal: np.ndarray
+    share: float = 0.5
 
     def copy(self) -> "SemState":
         """Return a copy."""
-        return SemState(*(np.array(own) for own in vars(self).values()))
+        return deepcopy(self)
 
 
 class SemChain:
@@ -181,19 +190,26 @@ class SemChain:
         -------
         SemState
         """
-        tau, shape = self.scores.log_scale, self.scores.shape
+        shared = Shared(self.scores.log_scale, self.scores.shape)
+        families = [self._family(graph, i) for i in range(self.d)]
+        if self.settings.share_is_random:
+            shared.share = draw_share(rng, families, self.settings)
         thetas = []
-        for i in range(self.d):
-            family = self._family(graph, i)
-            draws, weights = family.draws(rng, self.draws, self._tau(tau, i), shape)
+        for i, own in enumerate(families):
+            family = self._given_share(own, shared)
+            draws, weights = family.draws(rng, self.draws, self._tau(shared, i), shared.shape)
             if weights.max() > -np.inf:
                 thetas.append(draws[_pick(rng, weights)])
             else:
                 thetas.append(np.concatenate([family.fit.mode, family.fit.scale_mean]))
-        return self._state(rng, graph, thetas)
+        return self._state(rng, graph, thetas, shared.share)
 
     def _family(self, graph, i) -> "Family":
         return self.scores.family(i, np.flatnonzero(graph[:, i]))
+
+    def _given_share(self, family, shared):
+        """Return a family with the probability of normal noise that columns share, if that is random."""
+        return family.at(shared.share) if self.settings.share_is_random else family
 
     def _theta(self, rng, state, i):
         """Parameters of a column as one array; what the state does not hold is drawn."""
@@ -213,7 +229,7 @@ class SemChain:
             out[k + 2 + size :] = np.log(state.local_scale[parents, i])
         return out
 
-    def _state(self, rng, graph, thetas):
+    def _state(self, rng, graph, thetas, share):
         """State of a graph and parameters."""
         size = shape_size(self.settings.noise)
         zero = np.zeros((self.d, self.d))
@@ -225,6 +241,7 @@ class SemChain:
             np.empty((self.d, size)),
             np.ones((self.d, self.d)),
             np.zeros(self.d, bool),
+            share,
         )
         for i, theta in enumerate(thetas):
             self._write(rng, out, i, theta)
@@ -246,9 +263,9 @@ class SemChain:
         if self.settings.prior == HORSESHOE:
             state.local_scale[parents, i] = np.exp(theta[k + 2 + size :])
 
-    def _tau(self, tau, i):
+    def _tau(self, shared, i):
         """Log scale of a column from the common one."""
-        return tau + self.scores.log_relative[i]
+        return shared.tau + self.scores.log_relative[i]
 
     # --- sweeps ----------------------------------------------------------------------------------
 
@@ -270,18 +287,20 @@ class SemChain:
         """
         thetas = [self._theta(rng, state, i) for i in range(self.d)]
         graph = np.array(state.dag, np.int8)
-        tau, shape = self._shared_of(rng, state)
+        shared = self._shared_of(rng, state)
         if self.shared and self.settings.noise == MIXTURE:
             for theta in thetas:  # one sum of cubes for all
                 first = self._first_shape(theta)
-                theta[first : first + len(shape)] = shape
+                theta[first : first + len(shared.shape)] = shared.shape
         accepted = []
         for k in rng.permutation(len(self.moves)):
-            moved = self._move_graph(rng, self.moves[k], graph, thetas, tau, shape)
+            moved = self._move_graph(rng, self.moves[k], graph, thetas, shared)
             if moved is not None:
                 accepted.append(moved)
         families = [self._family(graph, i) for i in range(self.d)]
-        fresh = [self._refresh(rng, i, families[i], thetas, tau, shape) for i in range(self.d)]
+        if self.settings.share_is_random:
+            self._move_share(rng, families, thetas, shared)
+        fresh = [self._refresh(rng, i, families[i], thetas, shared) for i in range(self.d)]
         walked = [self._walk(rng, families[i], thetas, i) for i in range(self.d)]
         if self.shared:
             walked += [self._walk_shared(rng, families, thetas) for _ in range(_WALKS)]
@@ -290,22 +309,22 @@ class SemChain:
             "refreshed": float(np.mean(fresh)),
             "walked": float(np.mean(walked)),
         }
-        return self._state(rng, graph, thetas), stats
+        return self._state(rng, graph, thetas, shared.share), stats
 
     def _shared_of(self, rng, state):
-        """Log scale and shape that all columns share."""
+        """Return what all columns share."""
         tau = math.log(state.noise_scale[0]) - self.scores.log_relative[0]
         if self.settings.noise != MIXTURE:
-            return tau, self.scores.shape
+            return Shared(tau, self.scores.shape)
         total = rng.gamma(self.settings.concentration)
-        return tau, np.cbrt(np.maximum(state.shape[0], 1e-300) * total)
+        return Shared(tau, np.cbrt(np.maximum(state.shape[0], 1e-300) * total), state.share)
 
     def _first_shape(self, theta):
         scales = shape_size(self.settings.noise)
         k = len(theta) - 2 - scales
         return (k // 2 if self.settings.prior == HORSESHOE else k) + 2
 
-    def _move_graph(self, rng, move, graph, thetas, tau, shape):
+    def _move_graph(self, rng, move, graph, thetas, shared):
         """Propose a graph and parameters; whether they were accepted, or None if nothing was to change."""
         other = move(rng, graph)
         changed = np.flatnonzero((other != graph).any(axis=0))
@@ -314,9 +333,9 @@ class SemChain:
         ratio, now, then = 0.0, [], []
         for i in changed:
             old, new = self._family(graph, i), self._family(other, i)
-            given = self.draws, self._tau(tau, i), shape
-            now.append(old.draws(rng, *given, now=thetas[i]))
-            then.append(new.draws(rng, *given))
+            given = self.draws, self._tau(shared, i), shared.shape
+            now.append(self._given_share(old, shared).draws(rng, *given, now=thetas[i]))
+            then.append(self._given_share(new, shared).draws(rng, *given))
             ratio += _ratio(new, then[-1][1], old, now[-1][1])
         accept = math.log(rng.random()) < ratio
         for i, sets in zip(changed, then if accept else now, strict=True):
@@ -325,9 +344,26 @@ class SemChain:
             graph[:] = other
         return accept
 
-    def _refresh(self, rng, i, family, thetas, tau, shape):
+    def _move_share(self, rng, families, thetas, shared):
+        """Propose the share of columns with normal noise with parameters of all columns; then draw it given the kinds of noise."""
+        other = draw_share(rng, families, self.settings)
+        ratio, now, then = 0.0, [], []
+        for family, theta in zip(families, thetas, strict=True):
+            old, new = family.at(shared.share), family.at(other)
+            now.append(old.draws(rng, self.draws, now=theta))
+            then.append(new.draws(rng, self.draws))
+            ratio += _ratio(new, then[-1][1], old, now[-1][1])
+        if math.log(rng.random()) < ratio:
+            now = then
+        thetas[:] = [sets[_pick(rng, weights)] for sets, weights in now]
+        kinds = zip(families, thetas, strict=True)
+        normal = np.array([bool(family.is_normal(theta)) for family, theta in kinds])
+        shared.share = share_given_kinds(rng, normal, self.settings)
+
+    def _refresh(self, rng, i, family, thetas, shared):
         """Draw one of a few sets of parameters, among them those that a column has; whether it is another."""
-        sets, weights = family.draws(rng, _REFRESH, self._tau(tau, i), shape, now=thetas[i])
+        family, given = self._given_share(family, shared), (self._tau(shared, i), shared.shape)
+        sets, weights = family.draws(rng, _REFRESH, *given, now=thetas[i])
         chosen = _pick(rng, weights)
         thetas[i] = sets[chosen]
         return chosen > 0

@@ -10,6 +10,7 @@ Parameters of a column with normal noise stand in an array of the same length as
 
 import math
 
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from bayesstruct.sem.kernels.fits import FamilyFit, parameter_count
 from bayesstruct.sem.kernels.proposals import draw_family, log_weight
 from bayesstruct.sem.kernels.settings import GAUSSIAN, SemSettings
 
-__all__ = ["Family", "mixed_evidence", "normal_posterior", "normal_settings", "unused_weights"]
+__all__ = ["Family", "Shared", "mixed_evidence", "normal_settings", "unused_weights"]
 
 _LEAST = 0.03  # of either kind of noise among proposals: weights of what is never proposed would have no bound
 
@@ -28,34 +29,46 @@ _LEAST = 0.03  # of either kind of noise among proposals: weights of what is nev
 @lru_cache(maxsize=64)
 def normal_settings(settings: SemSettings) -> SemSettings:
     """Return the settings of a column whose noise is exactly normal."""
-    return settings._replace(noise=GAUSSIAN, normal_probability=0.0)
+    return settings._replace(
+        noise=GAUSSIAN, normal_probability=0.0, share_alpha=0.0, share_beta=0.0
+    )
 
 
-def mixed_evidence(settings: SemSettings, own: float, normal: float) -> float:
-    """Return the log evidence of a column from those given that its noise is a mixture, and given that it is normal."""
-    p = settings.normal_probability
-    return float(np.logaddexp(_log(1.0 - p) + own, _log(p) + normal))
-
-
-def normal_posterior(settings: SemSettings, normal: float, score: float) -> float:
-    """Return the approximate posterior probability of normal noise.
+def mixed_evidence(p: float, own: float, normal: float) -> float:
+    """Return the log evidence of a column from those given that its noise is a mixture, and given that it is normal.
 
     Parameters
     ----------
-    settings : SemSettings
-    normal : float
-        Log evidence given normal noise.
-    score : float
-        Log evidence of the column.
+    p : float
+        Prior probability of normal noise.
+    own, normal : float
+        Log evidences given a mixture and given normal noise.
     """
-    if settings.normal_probability >= 1.0:
-        return 1.0
-    return math.exp(min(_log(settings.normal_probability) + normal - score, 0.0))
+    return float(np.logaddexp(_log(1.0 - p) + own, _log(p) + normal))
 
 
 def unused_weights(rng: np.random.Generator, settings: SemSettings) -> np.ndarray:
     """Draw the weights of a mixture that normal noise has replaced: from their prior."""
     return rng.dirichlet(settings.concentration * BASE)
+
+
+@dataclass
+class Shared:
+    """What all columns share: scale and shape if variances are equal or known, and a random share of columns with normal noise.
+
+    Attributes
+    ----------
+    tau : float
+        Log of the common scale.
+    shape : (K,) array
+        Coordinates of the weights of a mixture; empty without.
+    share : float
+        Probability of normal noise, used where it is random.
+    """
+
+    tau: float = 0.0
+    shape: np.ndarray = field(default_factory=lambda: np.empty(0))
+    share: float = 0.5
 
 
 class Family(NamedTuple):
@@ -65,18 +78,38 @@ class Family(NamedTuple):
     design: np.ndarray
     fit: FamilyFit
     """Given that the noise is that of the settings."""
-    score: float
-    """Approximate log evidence."""
+    evidence: float
+    """Approximate log evidence given that noise."""
     settings: SemSettings
     normal: FamilyFit | None = None
     """Given that the noise is normal, where it may be."""
-    share: float = 0.0
-    """Approximate posterior probability of normal noise."""
+    normal_evidence: float = -math.inf
+    """Approximate log evidence given normal noise."""
+    probability: float = 0.0
+    """Prior probability of normal noise."""
+
+    def at(self, probability: float) -> "Family":
+        """Return the family at another prior probability of normal noise, if the noise may be normal; fits stay."""
+        return self if self.normal is None else self._replace(probability=probability)
+
+    @property
+    def score(self) -> float:
+        """Approximate log evidence."""
+        if self.normal is None:
+            return self.evidence
+        return mixed_evidence(self.probability, self.evidence, self.normal_evidence)
+
+    @property
+    def share(self) -> float:
+        """Approximate posterior probability of normal noise."""
+        if self.normal is None or self.probability >= 1.0:
+            return float(self.normal is not None)
+        return math.exp(min(_log(self.probability) + self.normal_evidence - self.score, 0.0))
 
     @property
     def chance(self) -> float:
         """Probability with which normal noise is proposed."""
-        if self.normal is None or self.settings.normal_probability >= 1.0:
+        if self.normal is None or self.probability >= 1.0:
             return self.share
         return min(max(self.share, _LEAST), 1.0 - _LEAST)
 
@@ -163,7 +196,7 @@ class Family(NamedTuple):
         """Log prior probability of a kind of noise less the log of that with which it is proposed."""
         if self.normal is None:
             return 0.0
-        p = self.settings.normal_probability
+        p = self.probability
         if normal:
             return _log(p) - _log(self.chance)
         return _log(1.0 - p) - _log(1.0 - self.chance)

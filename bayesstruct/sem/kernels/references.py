@@ -1,7 +1,8 @@
-"""Scale, and shape of a mixture, that all columns share: the values at which scores are made.
+"""What all columns share, at whose values scores are made: scale and shape of a mixture, or the share of columns with normal noise.
 
 Scores given them are near the evidence of the posterior as far as its scale is near: the reference is a mode given a good graph. Graph and
-scale are found in turn, first with normal noise, whose scores have a closed form.
+scale are found in turn, first with normal noise, whose scores have a closed form. So are graph and share, whose reference is its
+posterior mean given the graph.
 """
 
 import math
@@ -23,6 +24,7 @@ from bayesstruct.sem.kernels.errors import (
 )
 from bayesstruct.sem.kernels.fits import log_joint
 from bayesstruct.sem.kernels.settings import FREE, GAUSSIAN, MIXTURE, SPIKE_SLAB, SemSettings
+from bayesstruct.sem.kernels.shares import mean_share
 
 if TYPE_CHECKING:
     from bayesstruct.networks.exact.problem import NetworkProblem
@@ -37,18 +39,20 @@ _STEP = 1e-3
 
 
 def at_reference(problem: "NetworkProblem") -> "NetworkProblem":
-    """Return a problem whose scores are those given a good common scale.
+    """Return a problem whose scores are those given a good common scale, or a good share of columns with normal noise.
 
     Parameters
     ----------
     problem : NetworkProblem
-        Its score is a :class:`bayesstruct.sem.kernels.scores.SemScores`. With free variances it is returned as it is.
+        Its score is a :class:`bayesstruct.sem.kernels.scores.SemScores`. If columns share neither it is returned as it is.
 
     Returns
     -------
     NetworkProblem
     """
     scores = problem.score
+    if scores.settings.share_is_random:
+        return _at_good_share(problem)
     if scores.settings.variances == FREE:
         return problem
     normal = scores.settings._replace(noise=GAUSSIAN, prior=SPIKE_SLAB)
@@ -69,6 +73,19 @@ def at_reference(problem: "NetworkProblem") -> "NetworkProblem":
             break
     own = scores.at(*reference(scores.at(first.log_scale), graph))
     return replace(problem, score=own)
+
+
+def _at_good_share(problem):
+    """Return a problem whose scores are those given the mean share of a good graph."""
+    for _ in range(_ROUNDS):
+        scores, graph = problem.score, _good_graph(problem)
+        families = [scores.family(i, np.flatnonzero(column)) for i, column in enumerate(graph.T)]
+        share = mean_share(families, scores.settings)
+        close = abs(share - scores.settings.normal_probability) < _CLOSE
+        problem = replace(problem, score=scores.at_share(share))
+        if close:
+            break
+    return problem
 
 
 def reference(scores: "SemScores", graph: np.ndarray) -> tuple[float, np.ndarray]:

@@ -5,8 +5,11 @@ score BGe; otherwise they are Laplace approximations (:mod:`bayesstruct.sem.kern
 sampling with fixed numbers, and a sampler has to weigh what it draws by them (:mod:`bayesstruct.sem.kernels.chain`). Where noise may be
 normal or not they are those of both cases, weighed by the prior.
 
-With equal or known variances the scores are those given a *reference*: a log scale for each column, and a shape of a mixture.
+With equal or known variances the scores are those given a *reference*: a log scale for each column, and a shape of a mixture. Where
+the share of columns with normal noise is random they are those given a share, the ``normal_probability`` of the settings.
 """
+
+import math
 
 from collections import OrderedDict
 from typing import TYPE_CHECKING
@@ -17,12 +20,7 @@ from scipy.special import logsumexp
 
 from bayesstruct.networks.kernels.scores.base import Score, finite_numbers
 from bayesstruct.sem.kernels.errors import start_shape
-from bayesstruct.sem.kernels.families import (
-    Family,
-    mixed_evidence,
-    normal_posterior,
-    normal_settings,
-)
+from bayesstruct.sem.kernels.families import Family, mixed_evidence, normal_settings
 from bayesstruct.sem.kernels.fits import fit_family, is_exact, parameter_count
 from bayesstruct.sem.kernels.proposals import even_numbers, give_shared, weigh
 from bayesstruct.sem.kernels.refinement import is_large, refined
@@ -120,6 +118,15 @@ class SemScores(Score):
             shape=shape,
         )
 
+    def at_share(self, share: float) -> "SemScores":
+        """Return the scores of the same table at another probability of normal noise, without new fits."""
+        settings = self.settings._replace(normal_probability=share)
+        out = SemScores(
+            self.table, settings, interventions=self.interventions, relative=self.relative
+        )
+        out._known = self._known
+        return out
+
     def family(self, child: int, parents: "Iterable[int]") -> Family:
         """Return the table, the fit and the score of a column given its parents.
 
@@ -138,15 +145,15 @@ class SemScores(Score):
             self._families.move_to_end(key)
             return self._families[key]
         y, design = self._design(*key)
-        score, mode = self._scored(*key)
+        own, other, mode = self._evidences(*key)
         fit = self._fit(key[0], y, design, self.settings, mode)
         if not is_large(*self.table.shape):
             fit = refined(y, design, fit, self.settings)
-        found = Family(y, design, fit, score, self.settings)
-        if self.settings.normal_probability > 0.0:
-            evidence, normal = self._evidence(key[0], y, design, normal_settings(self.settings))
-            share = normal_posterior(self.settings, evidence, score)
-            found = found._replace(normal=normal, share=share)
+        found = Family(y, design, fit, own, self.settings)
+        p = self.settings.normal_probability
+        if p > 0.0:
+            normal = self._fit(key[0], y, design, normal_settings(self.settings), None)
+            found = found._replace(normal=normal, normal_evidence=other, probability=p)
         self._families[key] = found
         if len(self._families) > _FAMILIES:
             self._families.popitem(last=False)
@@ -169,18 +176,24 @@ class SemScores(Score):
         )
 
     def _scored(self, child, parents):
-        """Score and mode of a family."""
+        """Score of a family."""
+        own, normal, _ = self._evidences(child, parents)
+        p = self.settings.normal_probability
+        return mixed_evidence(p, own, normal) if p > 0.0 else own
+
+    def _evidences(self, child, parents):
+        """Log evidences of a family given its kind of noise, and its mode; fits do not depend on the probability of normal noise."""
         key = child, parents
         if key not in self._known:
             if len(self._known) > _SCORES:
                 self._known.clear()
             y, design = self._design(child, parents)
             start = self._start(child, parents)
-            score, fit = self._evidence(child, y, design, self.settings, start)
+            own, fit = self._evidence(child, y, design, self.settings, start)
+            normal = -math.inf
             if self.settings.normal_probability > 0.0:
                 normal = self._evidence(child, y, design, normal_settings(self.settings))[0]
-                score = mixed_evidence(self.settings, score, normal)
-            self._known[key] = score, fit.mode
+            self._known[key] = own, normal, fit.mode
         return self._known[key]
 
     def _evidence(self, child, y, design, settings, start=None):
@@ -199,7 +212,7 @@ class SemScores(Score):
         for a in range(len(parents)):
             known = self._known.get((child, parents[:a] + parents[a + 1 :]))
             if known is not None:
-                return np.insert(known[1], a + 1, 0.0)
+                return np.insert(known[-1], a + 1, 0.0)
         return None
 
     def _sharpened(self, child, y, design, settings, fit):
@@ -221,4 +234,4 @@ class SemScores(Score):
                 out[m] = -np.inf
                 continue
             parents = tuple(sorted([*chosen, *(int(j) for j in fixed)]))
-            out[m] = self._scored(int(child), parents)[0]
+            out[m] = self._scored(int(child), parents)

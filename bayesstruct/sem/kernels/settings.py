@@ -20,9 +20,11 @@ By default :math:`a = (\alpha_w - d + 1) / 2`, :math:`b = t / 2` and :math:`\tex
 :math:`\alpha_w` of :class:`bayesstruct.networks.kernels.scores.gaussian.BGe`: normal noise with free variances
 and normal slabs gives that score.
 
-A column whose noise is a mixture may have normal noise *exactly*, with a prior probability of its own: a mixture comes near to
+A column whose noise is a mixture may have normal noise *exactly*: a mixture comes near to
 a normal distribution but is never one, and would take chance features of a table for its shape. Given that, the column has the
-density and the priors of ``noise="gaussian"``, and the weights of its mixture have their prior and no other meaning.
+density and the priors of ``noise="gaussian"``, and the weights of its mixture have their prior and no other meaning. Columns have
+normal noise with a given probability, independently, or with a probability that is a parameter of all columns: the *share* of
+such columns, with a beta distribution.
 """
 
 import math
@@ -48,7 +50,7 @@ __all__ = [
     "STUDENT",
     "VARIANCES",
     "SemSettings",
-    "normal_share",
+    "known_share",
     "sem_settings",
 ]
 
@@ -73,7 +75,16 @@ class SemSettings(NamedTuple):
     concentration: float = 24.0  # of the Dirichlet distribution of mixture weights, in all
     degrees_shape: float = 2.0  # of the gamma distribution of nu - 2
     degrees_rate: float = 0.1
-    normal_probability: float = 0.0  # that a column has normal noise in place of a mixture
+    normal_probability: float = (
+        0.0  # that a column has normal noise in place of a mixture; a guess of it if it is random
+    )
+    share_alpha: float = 0.0  # of the beta distribution of that probability; 0 if it is fixed
+    share_beta: float = 0.0
+
+    @property
+    def share_is_random(self) -> bool:
+        """Whether the probability of normal noise is a parameter."""
+        return self.share_alpha > 0.0
 
 
 def sem_settings(
@@ -104,8 +115,8 @@ def sem_settings(
     scale : float, optional
         Of the coefficients in units of the noise; that of the BGe score by default.
     normal_probability : float or None
-        Prior probability that the noise of a column is exactly normal, where it may be a mixture and variances are free. None is 1/2
-        there and 0 otherwise.
+        Prior probability that the noise of a column is exactly normal, where it may be a mixture and variances are free. None is
+        a random one there, Beta(1, 1), and 0 otherwise.
 
     Returns
     -------
@@ -137,6 +148,8 @@ def sem_settings(
             f"`alpha_w` must be above d + 1 = {d + 1}, it is {alpha_w}; leave it out for d + alpha_mu + 1"
         )
     t = alpha_mu * (alpha_w - d - 1) / (alpha_mu + 1)
+    probability = known_share(noise, variances, normal_probability)
+    beta = {"share_alpha": 1.0, "share_beta": 1.0} if probability is None else {}
     return SemSettings(
         NOISES.index(noise),
         VARIANCES.index(variances),
@@ -145,18 +158,19 @@ def sem_settings(
         1.0 / math.sqrt(t) if scale is None else positive("scale", scale),
         0.5 * (alpha_w - d + 1),
         0.5 * t,
-        normal_probability=normal_share(noise, variances, normal_probability),
+        normal_probability=0.5 if probability is None else probability,
+        **beta,
     )
 
 
-def normal_share(noise: str, variances: str, given: float | None) -> float:
-    """Return the prior probability that the noise of a column is exactly normal in place of a mixture.
+def known_share(noise: str, variances: str, given: float | None) -> float | None:
+    """Return the prior probability that the noise of a column is exactly normal in place of a mixture; None if it is random.
 
     Parameters
     ----------
     noise, variances : str
     given : float or None
-        None is 1/2 for a mixture with free variances, and 0 otherwise.
+        None is a random one for a mixture with free variances, and 0 otherwise.
 
     Raises
     ------
@@ -168,7 +182,7 @@ def normal_share(noise: str, variances: str, given: float | None) -> float:
     may_be = noise == "mixture" and variances == "free"
     share = optional_number("normal_probability", given, least=0, most=1)
     if share is None:
-        return 0.5 if may_be else 0.0
+        return None if may_be else 0.0
     if share and not may_be:
         raise ValueError(
             "`normal_probability` goes with noise='mixture' and variances='free', not with "

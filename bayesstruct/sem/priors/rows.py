@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 
 from pymc.distributions.distribution import Continuous
 from pymc.logprob.abstract import _logprob
-from pytensor.tensor.random.basic import BernoulliRV, DirichletRV
+from pytensor.tensor.random.basic import BernoulliRV, BetaRV, DirichletRV
 
 from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.draws import seeded_draw
@@ -39,7 +39,7 @@ def row_params(intercept, coefficients, noise_scale, shape, location, scale, set
 def claim_parameters(params: list) -> None:
     """Reserve the graph and the parameters that rows are made of for one step."""
     for rv in random_ancestors(*params):
-        if is_op(rv, (DAGRV, InterceptsRV, DirichletRV, BernoulliRV)):
+        if is_op(rv, (DAGRV, InterceptsRV, DirichletRV, BernoulliRV, BetaRV)):
             claim(rv, STEP)
 
 

@@ -33,9 +33,11 @@ from bayesstruct.networks.kernels.samplers.arc_proposals import (
     removed,
 )
 from bayesstruct.sem.kernels.errors import log_shape_prior, shape_size
+from bayesstruct.sem.kernels.families import Shared
 from bayesstruct.sem.kernels.fits import log_joint
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE
-from bayesstruct.sem.steps.families import Families, Shared
+from bayesstruct.sem.kernels.shares import draw_share, share_given_kinds
+from bayesstruct.sem.steps.families import Families
 
 __all__ = ["ArcState", "climb", "fill_parameters", "sweep"]
 
@@ -186,6 +188,27 @@ def _draw_shared(rng, families, state):
     density()  # parameters of the columns follow
 
 
+def _families_of(families, state):
+    """Families of all columns given their parents."""
+    return [families.fit(i, state.parents(i), state.shared) for i in range(families.d)]
+
+
+def _move_share(rng, families, state):
+    """Propose the share of columns with normal noise with parameters of all columns; then draw it given the kinds of noise."""
+    settings, own = families.settings, _families_of(families, state)
+    other, ratio, drawn = draw_share(rng, own, settings), 0.0, []
+    for family, theta in zip(own, state.theta, strict=True):
+        new = family.at(other)
+        sets, weights = new.draws(rng, 1)
+        drawn.append(sets[0])
+        ratio += weights[0] - new.score - family.log_weight(theta) + family.score
+    if math.log(rng.random()) < ratio:
+        state.theta = drawn
+    kinds = zip(own, state.theta, strict=True)
+    normal = np.array([bool(family.is_normal(theta)) for family, theta in kinds])
+    state.shared.share = share_given_kinds(rng, normal, settings)
+
+
 def sweep(rng, families: Families, state: ArcState, moves: int) -> float:
     """Move graph and parameters once, in place.
 
@@ -203,6 +226,8 @@ def sweep(rng, families: Families, state: ArcState, moves: int) -> float:
         Share of the proposals that were accepted.
     """
     accepted = sum(_move(rng, families, state) for _ in range(moves))
+    if families.settings.share_is_random:
+        _move_share(rng, families, state)
     for i in range(families.d):
         _redraw(rng, families, state, i)
         _slices(rng, families, state, i)
@@ -252,7 +277,10 @@ def _improve(families, state, best, j, i):
 
 
 def fill_parameters(rng, families: Families, state: ArcState) -> None:
-    """Draw the parameters of all columns from their fits."""
+    """Draw the parameters of all columns from their fits, after a random share of columns with normal noise."""
+    if families.settings.share_is_random:
+        own = _families_of(families, state)
+        state.shared.share = draw_share(rng, own, families.settings)
     state.theta = [
         families.draw(rng, i, state.parents(i), state.shared)[0] for i in range(families.d)
     ]

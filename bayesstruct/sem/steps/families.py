@@ -1,42 +1,20 @@
 """Fits of families of linear structural equations, remembered, and draws from them."""
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesstruct.sem.kernels.families import (
-    Family,
-    mixed_evidence,
-    normal_posterior,
-    normal_settings,
-)
+from bayesstruct.sem.kernels.families import Family, Shared, normal_settings
 from bayesstruct.sem.kernels.fits import family_design, fit_family, log_joint
 from bayesstruct.sem.kernels.settings import FREE, MIXTURE, SemSettings
 
 if TYPE_CHECKING:
     from bayesstruct.networks.kernels.dag_priors import ParentPrior
 
-__all__ = ["Families", "Shared"]
+__all__ = ["Families"]
 
 _GRID = 0.2  # of log scales at which families are fitted, where the scale is given
 _MOST = 200_000  # fits that are remembered
-
-
-@dataclass
-class Shared:
-    """What all columns share if variances are equal or known.
-
-    Attributes
-    ----------
-    tau : float
-        Log of the common scale.
-    shape : (K,) array
-        Coordinates of the weights of a mixture; empty without.
-    """
-
-    tau: float = 0.0
-    shape: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
 class Families:
@@ -87,17 +65,16 @@ class Families:
             if len(self.fits) > _MOST:
                 self.fits.clear()
             self.fits[key] = found
-        return found
+        return found.at(shared.share) if self.settings.share_is_random else found
 
     def _family(self, y, design, fit):
         """Add the fit given normal noise, where the noise may be normal."""
-        settings, score = self.settings, fit.log_evidence
-        if settings.normal_probability == 0.0:
-            return Family(y, design, fit, score, settings)
-        normal = fit_family(y, design, normal_settings(settings))
-        score = mixed_evidence(settings, score, normal.log_evidence)
-        share = normal_posterior(settings, normal.log_evidence, score)
-        return Family(y, design, fit, score, settings, normal, share)
+        own = y, design, fit, fit.log_evidence, self.settings
+        p = self.settings.normal_probability
+        if p == 0.0:
+            return Family(*own)
+        normal = fit_family(y, design, normal_settings(self.settings))
+        return Family(*own, normal, normal.log_evidence, p)
 
     def score(self, i: int, parents: tuple[int, ...], shared: Shared) -> float:
         """Approximate log evidence of a family plus its log prior weight."""

@@ -13,6 +13,7 @@ from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
 from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
 from bayesstruct.sem.kernels.errors import start_shape
+from bayesstruct.sem.kernels.families import Shared
 from bayesstruct.sem.kernels.settings import FREE, GAUSSIAN, MIXTURE
 from bayesstruct.sem.priors.incomplete import MissingNumbersRV
 from bayesstruct.sem.priors.parameters import (
@@ -25,7 +26,7 @@ from bayesstruct.sem.priors.parameters import (
 from bayesstruct.sem.priors.rows import STEP
 from bayesstruct.sem.recognition import equations_of, sem_problem
 from bayesstruct.sem.steps.arc_chain import ArcState, climb, fill_parameters, sweep
-from bayesstruct.sem.steps.families import Families, Shared
+from bayesstruct.sem.steps.families import Families
 from bayesstruct.sem.steps.points import Points
 
 __all__ = ["LinearSemMCMC"]
@@ -93,12 +94,13 @@ class _Complete:
         return change_probability(self.chain.tables, graph)
 
     def normal_change(self, point):
-        """Sum over columns of the probabilities that the noise is of the other kind, given the graph."""
+        """Sum over columns of the probabilities that the noise is of the other kind, given the graph and the share."""
         graph, normal = np.asarray(point[self.points.dag]), point.get(self.points.normal)
         if normal is None:
             return 0.0
         parents = [np.flatnonzero(column) for column in graph.T]
-        families = [self.chain.scores.family(i, own) for i, own in enumerate(parents)]
+        share, scores = self.points.share_at(point), self.chain.scores
+        families = [scores.family(i, own).at(share) for i, own in enumerate(parents)]
         return sum(own.other_kind(bool(k)) for own, k in zip(families, normal, strict=True))
 
 

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytensor.tensor.random.basic import BernoulliRV, DirichletRV
+from pytensor.tensor.random.basic import BernoulliRV, BetaRV, DirichletRV
 
 from bayesstruct.networks.priors.gaussian_network import InterceptsRV, arc_index
 from bayesstruct.sem.kernels.chain import SemState
 from bayesstruct.sem.kernels.errors import mixture_weights
-from bayesstruct.sem.kernels.families import unused_weights
+from bayesstruct.sem.kernels.families import Shared, unused_weights
 from bayesstruct.sem.kernels.settings import FREE, HORSESHOE, MIXTURE, STUDENT
 from bayesstruct.sem.priors.noise import with_normal
 from bayesstruct.sem.priors.parameters import (
@@ -20,7 +20,6 @@ from bayesstruct.sem.priors.parameters import (
     NoiseScalesRV,
 )
 from bayesstruct.sem.steps.arc_chain import ArcState
-from bayesstruct.sem.steps.families import Shared
 
 if TYPE_CHECKING:
     from bayesstruct.sem.recognition import LinearEquations
@@ -43,7 +42,7 @@ class Points:
         self.source, self.target = arc_index(self.d)
         self.free = self.settings.variances == FREE
         self.scale = self.names[NoiseScalesRV if self.free else CommonNoiseScaleRV]
-        self.normal = self.names.get(BernoulliRV)
+        self.normal, self.share = self.names.get(BernoulliRV), self.names.get(BetaRV)
 
     def state(self, point: dict) -> SemState:
         """State at a point."""
@@ -56,7 +55,12 @@ class Points:
         scales = np.array(point[self.scale] * self.units, float)
         dag = np.array(point[self.dag], np.int8)
         normal = np.zeros(d, bool) if self.normal is None else np.array(point[self.normal]) == 1
-        return SemState(dag, intercept, weight, scales, self._shape(point), local, normal)
+        share = self.share_at(point)
+        return SemState(dag, intercept, weight, scales, self._shape(point), local, normal, share)
+
+    def share_at(self, point: dict) -> float:
+        """Probability of normal noise at a point."""
+        return self.settings.normal_probability if self.share is None else float(point[self.share])
 
     def _shape(self, point):
         if self.settings.noise == STUDENT:
@@ -82,13 +86,15 @@ class Points:
             point[names[DirichletRV]] = state.shape if self.free else state.shape[0]
         if self.normal is not None:
             point[self.normal] = state.normal.astype(np.int64)
+        if self.share is not None:
+            point[self.share] = np.array(state.share)
 
     def arc_state(self, rng: np.random.Generator, state: SemState) -> ArcState:
         """Return the state of a chain over arcs.
 
         Weights of a mixture are cubes of coordinates divided by their sum, which is drawn from its distribution.
         """
-        out = ArcState(state.dag.copy())
+        out = ArcState(state.dag.copy(), shared=Shared(share=state.share))
         coordinates = self._coordinates(rng, state.shape)
         coordinates[state.normal] = np.nan
         if not self.free:
@@ -129,7 +135,7 @@ class Points:
             if self.settings.prior == HORSESHOE:
                 local[own, i] = np.exp(theta[end:])
         params = intercept, weight, scales, np.array(shapes), local, np.array(normal)
-        return SemState(arcs.dag.copy(), *params)
+        return SemState(arcs.dag.copy(), *params, arcs.shared.share)
 
     def _shape_of(self, rng, coordinates):
         if self.settings.noise == STUDENT:

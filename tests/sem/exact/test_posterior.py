@@ -58,16 +58,17 @@ def _evidence_by_prior_draws(rng, y, parent, normal, draws=300_000):
 
 
 @pytest.mark.statistical
-def test_evidence_of_mixture_or_normal_noise_is_a_mean_over_draws_of_the_prior():
-    rng, q = np.random.default_rng(3), 0.3
+@pytest.mark.parametrize("q", [0.3, None])
+def test_evidence_of_mixture_or_normal_noise_is_a_mean_over_draws_of_the_prior(q):
+    rng = np.random.default_rng(3)
     table = pd.DataFrame({"a": [0.1, 1.7, -0.4, 2.9, 0.8, -1.0]})
     table["b"] = table["a"] * [0.9, 1.0, 0.2, 1.1, 0.4, 1.6] + 5.0
     z = ((table - table.mean()) / table.std()).to_numpy()
     parts = {
         (i, has): np.array(
             [
-                share * _evidence_by_prior_draws(rng, z[:, i], z[:, 1 - i] if has else None, normal)
-                for share, normal in ((1.0 - q, False), (q, True))
+                _evidence_by_prior_draws(rng, z[:, i], z[:, 1 - i] if has else None, normal)
+                for normal in (False, True)
             ]
         )
         for i in (0, 1)
@@ -75,15 +76,20 @@ def test_evidence_of_mixture_or_normal_noise_is_a_mean_over_draws_of_the_prior()
     }
     own = bs.exact.linear_sem(table, noise="mixture", normal_probability=q)
     graphs = [(bool(graph[1, 0]), bool(graph[0, 1])) for graph in own.graphs]
-    each = np.array([parts[0, a].sum() * parts[1, b].sum() for a, b in graphs])
-    normal = [
-        sum(w * parts[i, g[i]][1] / parts[i, g[i]].sum() for w, g in zip(each, graphs, strict=True))
-        for i in (0, 1)
-    ]
+    # Prior of the kinds of noise of both columns: independent, or 1/3 for each number of normal ones.
+    prior = np.array([[1 / 3, 1 / 6], [1 / 6, 1 / 3]])
+    if q is not None:
+        prior = np.outer([1.0 - q, q], [1.0 - q, q])
+    joint = np.array([prior * np.outer(parts[0, a], parts[1, b]) for a, b in graphs])
+    each = joint.sum(axis=(1, 2))
+    normal = [joint[:, 1].sum(), joint[:, :, 1].sum()]
     # Standard errors of these means over draws are about .01 of them.
     assert own.log_evidence == pytest.approx(np.log(each.mean()), abs=0.04)
     np.testing.assert_allclose(own.probabilities, each / each.sum(), atol=0.02)
     np.testing.assert_allclose(own.normal_probabilities, np.array(normal) / each.sum(), atol=0.01)
+    # Beta(1 + k, 3 - k) given that k columns are normal.
+    share = (1.0 + sum(normal) / each.sum()) / 4.0 if q is None else q
+    assert own.normal_share == pytest.approx(share, abs=0.01)
 
 
 def test_laplace_noise_tells_directions_with_an_error_that_is_stated():

@@ -25,22 +25,25 @@ def _problem(noise, variances, prior, normal=0.0, *, n=10, d=3, scores=SemScores
 
 
 def _worst(problem, posterior, sweeps, seed=2):
-    """Return the greatest deviation of arcs, weights and normal noise from the posterior, in standard errors."""
+    """Return the greatest deviation of arcs, weights and normal noise and its share from the posterior, in standard errors."""
     rng, chain = np.random.default_rng(seed), SemChain(problem)
     state, seen = chain.start(rng), []
     for _ in range(sweeps):
         state, _ = chain.sweep(rng, state)
-        seen.append(np.concatenate([state.dag.ravel(), state.weight.ravel(), state.normal]))
+        share = [state.share] if problem.score.settings.share_is_random else []
+        seen.append(np.concatenate([state.dag.ravel(), state.weight.ravel(), state.normal, share]))
     batches = np.array(seen).reshape(20, -1, len(seen[0])).mean(axis=1)
     expected = np.concatenate(
         [
             posterior.arc_probabilities.to_numpy().ravel(),
             posterior.weight_means.to_numpy().ravel(),
             posterior.normal_probabilities,
+            [posterior.normal_share] * problem.score.settings.share_is_random,
         ]
     )
     arcs = posterior.arc_errors.to_numpy()
-    error = np.concatenate([arcs.ravel(), arcs.ravel(), np.full(len(arcs), arcs.max())])
+    rest = len(expected) - 2 * arcs.size
+    error = np.concatenate([arcs.ravel(), arcs.ravel(), np.full(rest, arcs.max())])
     spread = np.sqrt(batches.var(axis=0, ddof=1) / 20 + error**2)
     return np.abs((batches.mean(axis=0) - expected) / np.maximum(spread, 0.002)).max()
 
@@ -56,6 +59,7 @@ def _worst(problem, posterior, sweeps, seed=2):
         ("mixture", "equal", "spike_slab"),
         ("mixture", "free", "spike_slab", 0.5),
         ("mixture", "free", "horseshoe", 0.7),
+        ("mixture", "free", "spike_slab", None),
     ],
     ids=str,
 )
@@ -74,10 +78,27 @@ def test_a_chain_without_the_prior_odds_of_normal_noise_is_noticed(monkeypatch):
     chance = Family._log_odds
 
     def wrong(self, normal):
-        p = self.settings.normal_probability
+        p = self.probability
         return chance(self, normal) - np.log(p if normal else 1.0 - p)
 
     monkeypatch.setattr(Family, "_log_odds", wrong)
+    assert _worst(problem, posterior, 300) > 6.0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("wrong", ["fixed", "forgotten", "flat"])
+def test_a_share_of_normal_noise_that_is_drawn_otherwise_is_noticed(wrong, monkeypatch):
+    problem = _problem("mixture", "free", "spike_slab", None)
+    posterior = sem_posterior(problem, draws=3200, rng=np.random.default_rng(5))
+    if wrong == "fixed":  # the share stays where the chain began
+        monkeypatch.setattr(SemChain, "_move_share", lambda *_: None)
+    elif wrong == "forgotten":  # columns that have a mixture do not count
+        right = chains.share_given_kinds
+        monkeypatch.setattr(chains, "share_given_kinds", lambda rng, n, own: right(rng, n[n], own))
+    else:  # the share of the proposal does not know the evidences
+        monkeypatch.setattr(
+            chains, "draw_share", lambda rng, families, own: 0.8 + 0.2 * rng.random()
+        )
     assert _worst(problem, posterior, 300) > 6.0
 
 
@@ -93,8 +114,9 @@ def test_chains_of_four_columns_have_the_posterior_over_all_graphs(noise, varian
 
 @pytest.mark.slow
 @pytest.mark.parametrize("prior", ["spike_slab", "laplace", "horseshoe"])
-def test_chains_of_four_columns_know_which_have_normal_noise(prior):
-    problem = _problem("mixture", "free", prior, 0.5, n=15, d=4)
+@pytest.mark.parametrize("normal", [0.5, None])
+def test_chains_of_four_columns_know_which_have_normal_noise(prior, normal):
+    problem = _problem("mixture", "free", prior, normal, n=15, d=4)
     posterior = sem_posterior(problem, draws=8000, rng=np.random.default_rng(5))
     assert _worst(problem, posterior, 2000) < 5.0
 
@@ -102,9 +124,9 @@ def test_chains_of_four_columns_know_which_have_normal_noise(prior):
 class _Coarse(SemScores):
     """Scores that favour small parent sets too much."""
 
-    def _scored(self, child, parents):
-        score, mode = super()._scored(child, parents)
-        return score - 0.8 * len(parents), mode
+    def _evidences(self, child, parents):
+        own, normal, mode = super()._evidences(child, parents)
+        return own - 0.8 * len(parents), normal, mode
 
 
 @pytest.mark.statistical

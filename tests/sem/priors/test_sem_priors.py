@@ -46,6 +46,8 @@ def point_of(noise, variances, prior, normal=None):
         point["mixture_weight"] = PI if variances == "free" else PI[0]
     if normal:
         point["normal_noise"] = NORMAL
+    if normal == "random":
+        point["normal_share"] = np.array(0.3)
     return point
 
 
@@ -75,6 +77,7 @@ def slab_density(prior, arc, s, scale):
 
 def expected(noise, variances, prior, normal=None):
     """Log density of parameters and rows given the graph; size 1, so that t = 1/2 and a = 3/2 without parents."""
+    share = 0.3 if normal == "random" else normal  # whose prior density is 1
     t, a = 0.5, 1.5
     if variances == "free":
         unit = X.std(axis=0, ddof=1)
@@ -97,7 +100,7 @@ def expected(noise, variances, prior, normal=None):
         own = "gaussian" if normal and NORMAL[i] else noise
         total += (noise_density(own, e, i, variances != "free") - np.log(s[i] * unit[i])).sum()
         if normal:
-            total += np.log(normal if NORMAL[i] else 1.0 - normal)
+            total += np.log(share if NORMAL[i] else 1.0 - share)
         if noise == "student":
             total += stats.gamma.logpdf(DEGREES[i] - 2, 2.0, scale=10.0)
     if noise == "mixture":
@@ -113,6 +116,7 @@ CASES = [
     ("student", "free", "horseshoe"),
     ("mixture", "free", "laplace", 0.0),
     ("mixture", "free", "spike_slab", 0.3),
+    ("mixture", "free", "spike_slab", "random"),
     ("mixture", "equal", "spike_slab"),
 ]
 
@@ -122,7 +126,7 @@ def test_density_is_that_of_independent_formulas(case):
     noise, variances, prior, *normal = case
     options = {"known_variances": KNOWN} if variances == "known" else {}
     if normal:
-        options["normal_probability"] = normal[0]
+        options["normal_probability"] = None if normal[0] == "random" else normal[0]
     model = linear_sem(X, noise=noise, variances=variances, prior=prior, **options)
     rvs = [rv for rv in model.basic_RVs if rv.name != "dag"]
     found = model.compile_logp(vars=rvs)(point_of(*case))
@@ -143,6 +147,14 @@ def test_the_prior_probability_of_normal_noise_is_that_of_prior_draws():
     model = linear_sem(X, noise="mixture", normal_probability=0.2)
     draws = pm.draw(model["normal_noise"], 600, random_seed=1)
     assert abs(draws.mean() - 0.2) < 5 * np.sqrt(0.16 / draws.size)
+
+
+def test_the_number_of_columns_with_normal_noise_has_a_flat_prior():
+    """The beta-binomial distribution of Beta(1, 1): with independent columns 0 and 3 had probabilities of 1/8."""
+    model = linear_sem(X, noise="mixture")
+    draws = pm.draw(model["normal_noise"], 1000, random_seed=1).sum(axis=1)
+    counts = np.bincount(draws, minlength=4)
+    assert stats.chisquare(counts).pvalue > 1e-3
 
 
 @pytest.mark.parametrize(

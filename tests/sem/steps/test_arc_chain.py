@@ -11,13 +11,13 @@ from bayesstruct.networks.kernels.dags import topological_order
 from bayesstruct.networks.kernels.prior_draws import draw_dag
 from bayesstruct.sem.exact.posterior import sem_posterior
 from bayesstruct.sem.kernels.errors import BASE
-from bayesstruct.sem.kernels.families import Family
+from bayesstruct.sem.kernels.families import Family, Shared
 from bayesstruct.sem.kernels.scores import SemScores
 from bayesstruct.sem.kernels.settings import FREE, NOISES, SemSettings, sem_settings
 from bayesstruct.sem.priors.noise import noise_law
 from bayesstruct.sem.steps import arc_chain
 from bayesstruct.sem.steps.arc_chain import ArcState, sweep
-from bayesstruct.sem.steps.families import Families, Shared
+from bayesstruct.sem.steps.families import Families
 
 D, N = 3, 6
 RELATIVE = np.array([0.5, 1.0, 1.5])
@@ -34,6 +34,9 @@ def prior_state(rng, settings: SemSettings):
         cubes[:] = cubes[0]
         shape = np.cbrt(cubes[0]) if noise == "mixture" else np.empty(0)
         state.shared = Shared(float(np.log(common)), shape)
+    if settings.share_is_random:
+        state.shared.share = rng.beta(settings.share_alpha, settings.share_beta)
+    share = state.shared.share if settings.share_is_random else settings.normal_probability
     for i in range(D):
         k = len(state.parents(i))
         s = common * np.sqrt(RELATIVE[i])
@@ -47,7 +50,7 @@ def prior_state(rng, settings: SemSettings):
             "mixture": np.cbrt(cubes[i]),
         }.get(noise, [])
         logs = np.log(local) if settings.prior == 2 else []
-        if settings.normal_probability and rng.random() < settings.normal_probability:
+        if settings.normal_probability and rng.random() < share:
             own = np.full(len(BASE), np.nan)
         c = rng.normal() * s / np.sqrt(settings.alpha_mu)
         state.theta.append(np.concatenate([[c], weight, [np.log(s)], own, logs]))
@@ -75,6 +78,9 @@ def rows(rng, settings: SemSettings, state):
 def statistics(state_and_table):
     state, z = state_and_table
     out = {f"arc {j}{i}": state.dag[j, i] for j in range(D) for i in range(D) if i != j}
+    out["share"], out["square of the share"] = state.shared.share, state.shared.share**2
+    kinds = sum(np.isnan(theta).any() for theta in state.theta)
+    out["share and kinds"] = state.shared.share * kinds
     for i in range(D):
         p = len(state.parents(i)) + 1
         theta = state.theta[i]
@@ -118,6 +124,8 @@ CASES = [
     ("mixture", "known", "spike_slab"),
     ("mixture", "free", "spike_slab", 0.6),
     ("mixture", "free", "laplace", 0.3),
+    ("mixture", "free", "spike_slab", None),
+    ("mixture", "free", "horseshoe", None),
 ]
 
 
@@ -133,12 +141,26 @@ def test_acceptance_without_the_prior_odds_of_normal_noise_is_noticed(monkeypatc
     right = Family._log_odds
 
     def wrong(self, normal):
-        p = self.settings.normal_probability
+        p = self.probability
         return right(self, normal) - np.log(p if normal else 1.0 - p)
 
     monkeypatch.setattr(Family, "_log_odds", wrong)
     with pytest.raises(AssertionError, match="worst z"):
         geweke("mixture", "free", "spike_slab", 400, 0.8)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("wrong", ["fixed", "forgotten"])
+def test_a_share_of_normal_noise_that_is_drawn_otherwise_is_noticed(wrong, monkeypatch):
+    right = arc_chain.share_given_kinds
+    if wrong == "fixed":
+        monkeypatch.setattr(arc_chain, "share_given_kinds", lambda *_: 0.5)
+    else:  # columns that have a mixture do not count
+        monkeypatch.setattr(
+            arc_chain, "share_given_kinds", lambda rng, n, own: right(rng, n[n], own)
+        )
+    with pytest.raises(AssertionError, match="worst z"):
+        geweke("mixture", "free", "spike_slab", 400, None)
 
 
 def arcs_of(table, settings, sweeps=600):

@@ -68,6 +68,7 @@ def test_columns_with_normal_noise_are_those_of_all_graphs():
     for name, expected in (
         ("dag", right.arc_probabilities),
         ("normal_noise", right.normal_probabilities),
+        ("normal_share", right.normal_share),
     ):
         share = np.mean([point[name] for point in found], axis=0)
         np.testing.assert_allclose(share, expected, atol=0.14)  # of 200 correlated draws
@@ -90,7 +91,9 @@ def test_the_step_says_how_probable_another_kind_of_noise_is():
         point, [stats] = step.step(point)
         found.append(np.array(point["normal_noise"]))
         families = [
-            step.chain.chain.scores.family(i, np.flatnonzero(column))
+            step.chain.chain.scores.family(i, np.flatnonzero(column)).at(
+                float(point["normal_share"])
+            )
             for i, column in enumerate(point["dag"].T)
         ]
         shares = [own.other_kind(normal=False) for own in families]
@@ -99,7 +102,7 @@ def test_the_step_says_how_probable_another_kind_of_noise_is():
         np.testing.assert_allclose(stats["normal_change"], other.sum())
     # Three standard errors of 300 draws, of which about a half are independent.
     share = np.mean(found, axis=0)
-    assert share[2] < 0.2 and share[:2].max() > 0.4
+    assert share[2] < 0.2 and share[:2].max() > 0.3
     np.testing.assert_allclose(share, np.mean(told, axis=0), atol=0.12)
 
 
@@ -160,6 +163,88 @@ def test_the_prior_probability_of_normal_noise_is_read_from_a_model():
         settings = equations_of(model, model["dag"]).settings
         assert settings.normal_probability == pytest.approx(wanted)
         assert ("normal_noise" in model.named_vars) == (wanted > 0)
+        assert ("normal_share" in model.named_vars) == settings.share_is_random == (given is None)
+
+
+def own_model(normal_prior, meaning, alpha=24.0):
+    """Equations with normal noise that are written by hand."""
+    with pm.Model() as model:
+        dag = bs.DAG("dag", list("abc"))
+        scale = bs.distributions.NoiseScales("scale", dag, 5.0, 0.5)
+        weight = bs.distributions.ArcSlabs("weight", dag, np.sqrt(2.0) * scale[[0, 0, 1, 1, 2, 2]])
+        intercept = bs.distributions.Intercepts("intercept", scale**2, 1.0)
+        normal = normal_prior()
+        concentration = alpha(model) if callable(alpha) else alpha
+        shape = pm.Dirichlet(
+            "weights", concentration * np.tile(BASE, (3, 1)), shape=(3, 6), default_transform=None
+        )
+        alone = meaning(normal)[:, None]
+        shape = pm.math.concatenate([shape * (1 - alone), alone], axis=1)
+        matrix = bs.distributions.coefficient_matrix(weight, 3)
+        law = bs.distributions.noise_law("mixture", normal=True)
+        bs.distributions.LinearSem(
+            "x", intercept, matrix, scale, shape, noise=law, observed=table()
+        )
+    return model
+
+
+def share(alpha=1.0, beta=1.0, **options):
+    return pm.Beta("share", alpha, beta, **{"default_transform": None} | options)
+
+
+def test_the_beta_prior_of_the_share_of_normal_noise_is_read_from_a_model():
+    model = own_model(lambda: pm.Bernoulli("normal", share(2.0, 6.0), shape=3), lambda own: own)
+    settings = equations_of(model, model["dag"]).settings
+    assert (settings.share_alpha, settings.share_beta) == (2.0, 6.0)
+    assert settings.normal_probability == 0.25
+    step = LinearSemMCMC(model.value_vars, model=model, rng=0)
+    assert {var.name for var in step.vars} == {var.name for var in model.value_vars}
+
+
+@pytest.mark.parametrize(
+    ("prior", "alpha", "message"),
+    [
+        (
+            lambda: pm.Bernoulli("normal", 1 - share(), shape=3),
+            24.0,
+            "'share' is not the prior prob",
+        ),
+        (
+            lambda: pm.Bernoulli("normal", share() ** 2, shape=3),
+            24.0,
+            "'share' is not the prior prob",
+        ),
+        (lambda: pm.Bernoulli("normal", share(shape=3)), 24.0, "'share' is not one number for all"),
+        (
+            lambda: pm.Bernoulli(
+                "normal", share(default_transform=pm.distributions.transforms.logodds), shape=3
+            ),
+            24.0,
+            "'share' has a transform",
+        ),
+        (
+            lambda: pm.Bernoulli("normal", share(), shape=3),
+            lambda model: 48.0 * model["share"],
+            "the prior weights of 'weights' are not a number times",
+        ),
+        (
+            lambda: pm.Bernoulli("normal", share(pm.Beta("above", 1, 1)), shape=3),
+            24.0,
+            "depends on 'above'",
+        ),
+    ],
+)
+def test_a_share_of_normal_noise_with_another_meaning_is_refused(prior, alpha, message):
+    model = own_model(prior, lambda own: own, alpha)
+    with pytest.raises(ValueError, match=message):
+        LinearSemMCMC(model.value_vars, model=model)
+
+
+def test_a_share_of_normal_noise_on_which_something_else_depends_is_refused():
+    with linear_sem(table(), noise="mixture") as model:
+        pm.Normal("other", model["normal_share"], observed=0.3)
+    with pytest.raises(ValueError, match=r"'other' depends on 'normal_share'"):
+        LinearSemMCMC(model.value_vars, model=model)
 
 
 @pytest.mark.parametrize(
@@ -176,21 +261,7 @@ def test_the_prior_probability_of_normal_noise_is_read_from_a_model():
     ],
 )
 def test_other_priors_and_meanings_of_normal_noise_are_refused(normal, meaning, message):
-    with pm.Model() as model:
-        dag = bs.DAG("dag", list("abc"))
-        scale = bs.distributions.NoiseScales("scale", dag, 5.0, 0.5)
-        weight = bs.distributions.ArcSlabs("weight", dag, np.sqrt(2.0) * scale[[0, 0, 1, 1, 2, 2]])
-        intercept = bs.distributions.Intercepts("intercept", scale**2, 1.0)
-        shape = pm.Dirichlet(
-            "share", 24.0 * np.tile(BASE, (3, 1)), shape=(3, 6), default_transform=None
-        )
-        alone = meaning(pm.Bernoulli("normal", **normal))[:, None]
-        shape = pm.math.concatenate([shape * (1 - alone), alone], axis=1)
-        matrix = bs.distributions.coefficient_matrix(weight, 3)
-        law = bs.distributions.noise_law("mixture", normal=True)
-        bs.distributions.LinearSem(
-            "x", intercept, matrix, scale, shape, noise=law, observed=table()
-        )
+    model = own_model(lambda: pm.Bernoulli("normal", **normal), meaning)
     with pytest.raises(ValueError, match=message):
         LinearSemMCMC(model.value_vars, model=model)
 
