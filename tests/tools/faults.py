@@ -126,7 +126,7 @@ FAULTS = [
     ),
     Fault(
         "tree covariances: of edges with the wrong sign",
-        "bayesstruct/trees/ops.py",
+        "bayesstruct/trees/ops/spanning_trees.py",
         "outputs[0] * g - weights",
         "outputs[0] * g + weights",
         "trees/test_spanning_tree.py",
