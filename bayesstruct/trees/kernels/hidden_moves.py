@@ -128,7 +128,7 @@ def _mode(at):
 
 @numpy_inner
 def _spread(r, n):
-    """Standard deviation of the inverse hyperbolic tangent of r, for a proposal."""
+    """Return the standard deviation of the inverse hyperbolic tangent of r, for a proposal."""
     return 1.2 / np.sqrt(n * (1.0 + r * r) + 2.0)
 
 
@@ -178,8 +178,8 @@ def _target(q, own, product, q_branch, s_branch, n):
 
 @numpy_inner
 def _node_target(tree, messages, node, branch, w, sw):
-    """A node as the place of a branch (coefficients, their products, q, sum of squares)."""
-    g, sg, q_branch, s_branch = branch
+    """Take a node as the place of a branch (coefficients, their products, q, sum of squares)."""
+    _, sg, q_branch, s_branch = branch
     q = combine(tree, messages, node, -1, w, sw)
     own = product = 0.0
     for j in range(len(w)):
@@ -190,7 +190,7 @@ def _node_target(tree, messages, node, branch, w, sw):
 
 @numpy_inner
 def _edge_sums(messages, node, branch):
-    """Sums of products of the predictions of the two ends of an edge and of the branch."""
+    """Return sums of products of the predictions of the two ends of an edge and of the branch."""
     g, sg, _, _ = branch
     aa = ab = bb = ag = bg = 0.0
     a, sa = messages.up[node], messages.up_s[node]
@@ -213,7 +213,7 @@ def _split(rho, tau):
 
 @numpy_inner
 def _edge_target(tree, messages, node, tau, branch, sums):
-    """A new node on the edge above a node as the place of a branch."""
+    """Take a new node on the edge above a node as the place of a branch."""
     aa, ab, bb, ag, bg = sums
     first, second = _split(tree.rho[node, messages.above[node]], tau)
     t, u = first * np.sqrt(messages.up_q[node]), second * np.sqrt(messages.down_q[node])
@@ -422,9 +422,7 @@ def regraft(rng, tree, prior, messages, w, sw):
         k += 1
     chance = weights[count + k - 1] if old.on_edge else weights[k]
     before = _excess(tree, messages, old, chance, hidden, branch, prior, w, sw)
-    new, chance = _proposed_place(
-        rng, tree, messages, count, number, weights, branch, prior, w, sw
-    )
+    new, chance = _proposed_place(rng, tree, messages, count, number, weights, branch, prior, w, sw)
     after = _excess(tree, messages, new, chance, hidden, branch, prior, w, sw)
     ratio = after - before + np.log(edges) - np.log(p + hidden + new.on_edge - 1)
     accepted = np.log(rng.random()) < ratio

@@ -162,21 +162,19 @@ def is_rooted_form(parent, p):
         if above >= 0:
             degree[node] += 1
             degree[above] += 1
-    if parent[0] != -1:
-        return False
+    right = parent[0] == -1
     for node in range(1, nodes):
-        if (node < p and parent[node] < 0) or (node >= p and degree[node] in (1, 2)):
-            return False
-        if node >= p and degree[node] and parent[node] < 0:
-            return False
+        if parent[node] < 0:
+            right &= node >= p and degree[node] == 0
+            continue
+        right &= node < p or degree[node] > 2
         steps, at = 0, node
-        while parent[at] >= 0:
+        while parent[at] >= 0 and steps <= nodes:
             at = parent[at]
             steps += 1
-            if steps > nodes:
-                return False
-        if at != 0 and degree[node]:
-            return False
+        right &= at == 0
+    if not right:
+        return False
     near, degree, rho = neighbours_of(parent, np.ones(nodes))
     again, ones = np.empty(nodes, np.int64), np.empty(nodes)
     rooted_form(near, degree, rho, p, again, ones)

@@ -45,10 +45,8 @@ def random_hidden_tree(
     names = [*table.names, *(f"hidden {k + 1}" for k in range(most))]
     model.add_coord("tree_node", names)
     start, correlation = _start(table, most)
-    tree = HiddenTree("parent", p, weight, most, dims="tree_node", initval=start)
-    own = TreeCorrelations(
-        "parent_correlation", tree, shape, dims="tree_node", initval=correlation
-    )
+    tree = HiddenTree("parent", p, weight, most, dims="tree_node", start=start)
+    own = TreeCorrelations("parent_correlation", tree, shape, dims="tree_node", start=correlation)
     edge, strength = neighbour_correlations(tree, own, p)
     pm.Deterministic("edge", edge, dims="pair")
     pm.Deterministic("weight", strength, dims="pair")
@@ -79,9 +77,7 @@ def observe_hidden_tree(
         Standard deviation of the logarithms of the standard deviations.
     """
     warn_size(table)
-    deviation = pm.LogNormal(
-        "deviation", 0.0, scale_spread, dims="node", default_transform=None, initval=np.ones(table.p)
-    )
+    deviation = pm.LogNormal("deviation", 0.0, scale_spread, dims="node", default_transform=None)
     claim(deviation, HIDDEN_STEP)
     precision = hidden_tree_precision(tree, correlations, deviation, table.p)
     pm.Deterministic("precision", precision, dims=("node", "node_"))
@@ -103,9 +99,11 @@ def _start(table, most) -> tuple[np.ndarray, np.ndarray]:
     p = table.p
     names = [str(j) for j in range(p)]
     values = np.where(table.missing, 0.0, table.standardized)
-    graph = _joined(values) if most == 0 else latent_tree(
-        pd.DataFrame(values, columns=names), columns="numbers"
-    ).graph
+    graph = (
+        _joined(values)
+        if most == 0
+        else latent_tree(pd.DataFrame(values, columns=names), columns="numbers").graph
+    )
     hidden = [node for node in graph if graph.nodes[node]["hidden"]]
     if len(hidden) > most:
         graph, hidden = _joined(values), []

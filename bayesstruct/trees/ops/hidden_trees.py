@@ -101,7 +101,7 @@ class HiddenTreePrecision(InterpretedOp):
         return [disconnected_type(), *found]
 
     def connection_pattern(self, node):
-        """A tree has no derivatives."""
+        """Return that a tree has no derivatives."""
         return [[False], [True], [True]]
 
 

@@ -18,6 +18,8 @@ from bayesstruct.trees.kernels.hidden_counts import draw_edges, log_tree_counts
 from bayesstruct.trees.ops.hidden_trees import is_rooted_form
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytensor.tensor import TensorLike, TensorVariable
 
 __all__ = ["HIDDEN_STEP", "HiddenTree", "HiddenTreeRV", "TreeCorrelations", "TreeCorrelationsRV"]
@@ -56,10 +58,10 @@ class HiddenTreeRV(GraphRV):
 
     extended_signature = "[rng],[size],()->[rng],(n)"
     _print_name = ("HiddenTree", "\\operatorname{HiddenTree}")
-    options = ("columns", "hidden")
+    options = ("columns", "hidden", "start")
 
     @classmethod
-    def build(cls, rng, size, weight, *, columns, hidden):
+    def build(cls, rng, size, weight, *, columns, hidden, start):
         """Build the graph of a draw."""
         return seeded_draw(_Trees(columns, hidden), rng, size, (weight,))
 
@@ -86,6 +88,8 @@ class HiddenTree(Discrete):
         w: how much a tree loses or gains by each hidden node. With 1 all trees have the same probability.
     hidden : int, optional
         Maximum number of hidden nodes, at most p - 2, the default.
+    start : sequence of int, optional
+        Value at which chains begin, by default the columns in a row.
 
     Notes
     -----
@@ -105,7 +109,12 @@ class HiddenTree(Discrete):
 
     @classmethod
     def dist(
-        cls, columns: int, weight: "TensorLike" = 1.0, hidden: int | None = None, **kwargs: Any
+        cls,
+        columns: int,
+        weight: "TensorLike" = 1.0,
+        hidden: int | None = None,
+        start: "Sequence[int] | None" = None,
+        **kwargs: Any,
     ) -> "TensorVariable":
         """Create the distribution without a model."""
         p = whole_number("columns", columns, 2)
@@ -114,13 +123,13 @@ class HiddenTree(Discrete):
             raise ValueError(
                 f"`hidden` is at most {p - 2}: each hidden node of a tree of {p} columns has three neighbours or more"
             )
-        return super().dist([as_float(weight)], columns=p, hidden=most, **kwargs)
+        chain = [-1, *range(p - 1), *[-1] * most]
+        first = tuple(map(int, chain if start is None else start))
+        return super().dist([as_float(weight)], columns=p, hidden=most, start=first, **kwargs)
 
     def support_point(rv, size, weight):
-        """Return the columns in a row."""
-        op = rv.owner.op
-        point = np.full(op.columns + op.hidden, -1)
-        point[1 : op.columns] = np.arange(op.columns - 1)
+        """Return the tree at which chains begin."""
+        point = np.array(rv.owner.op.start)
         return point if rv_size_is_none(size) else pt.full((*size, len(point)), point)
 
 
@@ -139,10 +148,10 @@ class TreeCorrelationsRV(GraphRV):
 
     extended_signature = "[rng],[size],(n),()->[rng],(n)"
     _print_name = ("TreeCorrelations", "\\operatorname{TreeCorrelations}")
-    options = ("columns", "nodes")
+    options = ("columns", "nodes", "start")
 
     @classmethod
-    def build(cls, rng, size, tree, shape, *, columns, nodes):
+    def build(cls, rng, size, tree, shape, *, columns, nodes, start):
         """Build the graph of a draw."""
         shapes = pt.broadcast_arrays(pt.zeros(tree.shape), shape[..., None])[1]
         if not rv_size_is_none(size):
@@ -172,25 +181,33 @@ class TreeCorrelations(Continuous):
         A :class:`bayesstruct.distributions.HiddenTree`.
     shape_parameter : float, default 1
         a, positive. With 1 correlations are uniform; larger values prefer weak ones.
+    start : sequence of float, optional
+        Value at which chains begin, with that of the tree; by default weak correlations.
     """
 
     rv_type, rv_op = TreeCorrelationsRV, TreeCorrelationsRV.rv_op
 
     @classmethod
     def dist(
-        cls, tree: "TensorVariable", shape_parameter: "TensorLike" = 1.0, **kwargs: Any
+        cls,
+        tree: "TensorVariable",
+        shape_parameter: "TensorLike" = 1.0,
+        start: "Sequence[float] | None" = None,
+        **kwargs: Any,
     ) -> "TensorVariable":
         """Create the distribution without a model."""
         tree = pt.as_tensor_variable(tree)
         op = None if tree.owner is None else tree.owner.op
         if not isinstance(op, HiddenTreeRV):
             raise TypeError("`tree` is a bs.distributions.HiddenTree of the model")
-        sizes = {"columns": op.columns, "nodes": op.columns + op.hidden}
+        first = None if start is None else tuple(map(float, start))
+        sizes = {"columns": op.columns, "nodes": op.columns + op.hidden, "start": first}
         return super().dist([tree, as_float(shape_parameter)], **sizes, **kwargs)
 
     def support_point(rv, size, tree, shape_parameter):
-        """Return weak correlations."""
-        point = pt.switch(pt.ge(tree, 0), 0.1, 0.0)
+        """Return the correlations at which chains begin."""
+        start = rv.owner.op.start
+        point = pt.switch(pt.ge(tree, 0), 0.1 if start is None else np.array(start), 0.0)
         return point if rv_size_is_none(size) else pt.broadcast_to(point, rv.shape)
 
 

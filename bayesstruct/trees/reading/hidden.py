@@ -20,10 +20,23 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["consensus_tree", "hidden_node_table", "hidden_values", "split_table"]
+__all__ = [
+    "consensus_tree",
+    "hidden_node_table",
+    "hidden_values",
+    "plot_consensus_tree",
+    "split_table",
+]
 
 _KIND = "trees with hidden nodes"
-_READERS = ("hidden_node_table", "consensus_tree", "hidden_values", "edge_table", *EDGE_READERS)
+_READERS = (
+    "hidden_node_table",
+    "consensus_tree",
+    "hidden_values",
+    "plot_consensus_tree",
+    "edge_table",
+    *EDGE_READERS,
+)
 _LEAST = 0.05  # splits that `bs.check` follows have at least this probability
 
 
@@ -203,7 +216,7 @@ def hidden_node_table(idata: "xr.DataTree") -> "pd.DataFrame":
 
 
 def consensus_tree(idata: "xr.DataTree") -> "nx.Graph":
-    """The tree of all splits that more than half of the draws have.
+    """Return the tree of all splits that more than half of the draws have.
 
     Such splits always fit together. Where no split has a majority, several columns hang on one node: the draws do not say how these are joined.
 
@@ -233,7 +246,7 @@ def consensus_tree(idata: "xr.DataTree") -> "nx.Graph":
 
 
 def _majority(trees: _Trees) -> list[int]:
-    """Splits of more than half of the draws, large ones first, after all columns."""
+    """Return splits of more than half of the draws, large ones first, after all columns."""
     every = (1 << len(trees.names)) - 1
     found = [split for split, share in trees.shares.items() if share > 0.5]
     return [every, *sorted(found, key=lambda split: (-split.bit_count(), split))]
@@ -267,9 +280,11 @@ def _labels(trees: _Trees, splits: list[int]) -> tuple[list[int], list[int], lis
     above = _above(splits)
     own = _own(splits, above)
     hidden = iter(_hidden_names(trees.names, len(splits)))
-    return above, own, [
-        trees.columns(mask)[0] if mask.bit_count() == 1 else next(hidden) for mask in own
-    ]
+    return (
+        above,
+        own,
+        [trees.columns(mask)[0] if mask.bit_count() == 1 else next(hidden) for mask in own],
+    )
 
 
 def _graph(trees: _Trees, splits: list[int]) -> "nx.Graph":
@@ -296,7 +311,7 @@ def _graph(trees: _Trees, splits: list[int]) -> "nx.Graph":
 
 
 def hidden_values(idata: "xr.DataTree", *, draws: int = 200) -> "pd.DataFrame":
-    """Expected values of the hidden nodes of the consensus tree in each row of the table.
+    """Return expected values of the hidden nodes of the consensus tree in each row of the table.
 
     Parameters
     ----------
@@ -398,7 +413,29 @@ def _labelled(draws: "xr.Dataset"):
 
 
 def plot_consensus_tree(idata: "xr.DataTree", *, ax=None, **options):
-    """Draw the consensus tree, hidden nodes in a colour of their own; options are those of :func:`bayesstruct.plot_graph`."""
+    """Draw the tree of all splits that more than half of the draws have, hidden nodes in a colour of their own.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+        Result of :func:`bayesstruct.models.latent_tree`.
+    ax : matplotlib.axes.Axes, optional
+    **options
+        Of :func:`bayesstruct.plot_graph`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueError
+        If `idata` is not such a result.
+
+    Examples
+    --------
+    >>> plot_consensus_tree(idata)  # doctest: +SKIP
+    """
     from bayesstruct.graphs.plots.network import plot_graph
 
     graph = consensus_tree(idata)

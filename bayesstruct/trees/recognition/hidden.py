@@ -22,7 +22,7 @@ from bayesstruct.precision.priors.rows import (
 )
 from bayesstruct.trees.ops.hidden_trees import HiddenTreePrecision
 from bayesstruct.trees.priors.gaussian import TreeMeansRV
-from bayesstruct.trees.priors.hidden_trees import HIDDEN_STEP, HiddenTreeRV, TreeCorrelationsRV
+from bayesstruct.trees.priors.hidden_trees import HIDDEN_STEP, TreeCorrelationsRV
 
 if TYPE_CHECKING:
     from pymc import Model

@@ -34,7 +34,13 @@ from bayesstruct.trees.kernels.gaussian import (
 )
 from bayesstruct.trees.priors.spanning_forest import SpanningForestRV
 from bayesstruct.trees.priors.spanning_tree import STEP
-from bayesstruct.trees.recognition.tables import GRAPHS, NumberPart, StatePart, is_tree_variable, tree_part
+from bayesstruct.trees.recognition.tables import (
+    GRAPHS,
+    NumberPart,
+    StatePart,
+    is_tree_variable,
+    tree_part,
+)
 from bayesstruct.trees.steps.rows import fill_at_random, table_rows
 
 if TYPE_CHECKING:
