@@ -333,7 +333,7 @@ def joint():
         value = 2.0 * rng.beta(SHAPE, SHAPE, len(parent)) - 1.0
         value[P:] = abs(value[P:])
         correlation, deviation = np.where(parent >= 0, value, 0.0), np.exp(rng.normal(size=P))
-        matrix = edge_matrix(parent, correlation, P) * np.outer(deviation, deviation)
+        matrix = edge_matrices(parent, correlation[None], P)[0] * np.outer(deviation, deviation)
         mean = rng.multivariate_normal(np.zeros(P), matrix)
         state = {"parent": parent, "parent_correlation": correlation, "deviation": deviation}
         return rows(rng, state | {"mean": mean})
@@ -354,7 +354,7 @@ def bounded(state):
     """Statistics of everything, with moments."""
     parent, rho = state["parent"], state["parent_correlation"]
     x, logs = np.arctan(state["x"]), np.log(state["deviation"])
-    matrix = edge_matrix(parent, rho, P)
+    matrix = edge_matrices(parent, rho[None], P)[0]
     hidden = int((parent[P:] >= 0).sum())
     out = {f"hidden {k}": hidden == k for k in range(2)}
     out |= {"sum of squares": (rho**2).sum(), "of hidden": rho[P:].sum()}
@@ -456,8 +456,78 @@ def test_bad_tables_and_options_are_refused():
     with pytest.raises(ValueError, match="hidden_weight"):
         bs.models.latent_tree(table(), hidden_weight=0.0)
     copy = table().assign(e=lambda t: 2.0 * t["a"])
-    with pytest.warns(UserWarning), pytest.raises(TableError, match="one determines the other"):
+    with pytest.warns(UserWarning), pytest.raises(TableError, match="'a' and 'e' are exact"):
         bs.models.latent_tree(copy)
+
+
+def result(parents, correlations, names=("a", "b", "c", "d", "e")):
+    """A result with these trees in one chain."""
+    import xarray as xr
+
+    parents, p = np.array(parents), len(names)
+    nodes = [*names, *(f"hidden {k + 1}" for k in range(parents.shape[1] - p))]
+    coords = {"node": list(names), "tree_node": nodes}
+    sample = ("chain", "draw")
+    draws = {
+        "parent": ((*sample, "tree_node"), parents[None]),
+        "parent_correlation": ((*sample, "tree_node"), np.array(correlations)[None]),
+        "deviation": ((*sample, "node"), np.ones((1, len(parents), p))),
+        "mean": ((*sample, "node"), np.zeros((1, len(parents), p))),
+    }
+    rows = np.random.default_rng(0).normal(size=(3, p))
+    constants = {
+        "hidden_prior": ("hidden_count", [0.4, 0.3, 0.2, 0.1]),
+        "location": ("node", np.zeros(p)),
+        "scale": ("node", np.ones(p)),
+    }
+    groups = {
+        "posterior": xr.Dataset(draws, coords),
+        "constant_data": xr.Dataset(constants, {"node": list(names)}),
+        "observed_data": xr.Dataset({"x": (("observation", "node"), rows)}, {"node": list(names)}),
+    }
+    return xr.DataTree.from_dict(groups), rows
+
+
+def test_readers_of_known_trees():
+    one = [-1, 5, 5, 6, 6, 6, 0, -1]  # a - 6, 6 - d, e, 5; 5 - b, c
+    two = [-1, 5, 5, 5, 5, 0, -1, -1]  # a star
+    rho_one = [0, 0.8, -0.7, 0.6, 0.5, 0.9, 0.4, 0]
+    rho_two = [0, 0.8, -0.7, 0.6, 0.5, 0.4, 0, 0]
+    idata, rows = result([one, one, two], [rho_one, rho_one, rho_two])
+    table = bs.split_table(idata).set_index("split")
+    assert table["probability"].to_dict() == {
+        **dict.fromkeys(["b", "c", "d", "e", "b, c, d, e"], 1.0),
+        "b, c": pytest.approx(2 / 3),
+    }
+    assert table.loc["b, c", "correlation"] == pytest.approx(0.9)
+    assert bs.hidden_node_table(idata)["probability"].tolist() == pytest.approx(
+        [0, 1 / 3, 2 / 3, 0]
+    )
+    graph = bs.consensus_tree(idata)
+    hidden = {node for node in graph if graph.nodes[node]["hidden"]}
+    assert len(hidden) == 2
+    assert nx.is_tree(graph)
+    [near] = set(graph["b"]) & set(graph["c"])
+    [far] = hidden - {near}
+    assert set(graph[far]) == {"a", "d", "e", near}
+    assert graph.edges[near, far]["probability"] == pytest.approx(2 / 3)
+    values = bs.hidden_values(idata)
+    assert values.attrs["probability"] == pytest.approx({near: 2 / 3, far: 2 / 3})
+    # The conditional expectation from the covariance matrix of all nodes.
+    full = edge_matrices(np.array(one), np.array([rho_one]), 8)[0]
+    wanted = rows @ np.linalg.solve(full[:5, :5], full[:5, 5:7])
+    np.testing.assert_allclose(values[[near, far]], wanted, atol=1e-10)
+
+
+def test_columns_whose_place_is_open_hang_on_one_node():
+    trees = [[-1, 5, 5, 0, 0, 0, -1, -1], [-1, 0, 5, 5, 0, 0, -1, -1], [-1, 0, 0, 5, 5, 0, -1, -1]]
+    rho = np.where(np.array(trees) >= 0, 0.5, 0.0)
+    graph = bs.consensus_tree(result(trees, rho)[0])
+    assert nx.is_tree(graph)
+    assert sorted(node for node in graph if graph.nodes[node]["hidden"]) == []
+    assert set(graph["a"]) == set("bcde")
+    with pytest.raises(ValueError, match="not a result of bs"):
+        bs.split_table(result(trees, rho)[0].drop_nodes(["constant_data"]))
 
 
 def test_without_hidden_nodes_trees_are_those_of_the_columns():

@@ -96,17 +96,12 @@ def _start(table, most) -> tuple[np.ndarray, np.ndarray]:
     from bayesstruct.trees.kernels.hidden_trees import rooted_parents  # with Numba
     from bayesstruct.trees.solvers.latent_trees import latent_tree
 
-    p = table.p
-    names = [str(j) for j in range(p)]
-    values = np.where(table.missing, 0.0, table.standardized)
-    graph = (
-        _joined(values)
-        if most == 0
-        else latent_tree(pd.DataFrame(values, columns=names), columns="numbers").graph
-    )
+    p, names = table.p, list(table.names)
+    frame = pd.DataFrame(np.where(table.missing, 0.0, table.standardized), columns=names)
+    graph = _joined(frame) if most == 0 else latent_tree(frame, columns="numbers").graph
     hidden = [node for node in graph if graph.nodes[node]["hidden"]]
     if len(hidden) > most:
-        graph, hidden = _joined(values), []
+        graph, hidden = _joined(frame), []
     place = {name: k for k, name in enumerate([*names, *hidden])}
     edges = [(place[a], place[b]) for a, b in graph.edges]
     sizes = [graph.edges[edge]["weight"] for edge in graph.edges]
@@ -114,20 +109,19 @@ def _start(table, most) -> tuple[np.ndarray, np.ndarray]:
     return rooted_parents(edges, p, p + most, values)
 
 
-def _joined(values) -> "nx.Graph":
+def _joined(frame) -> "nx.Graph":
     """Return the tree of columns of the greatest likelihood, with correlations as weights."""
     import networkx as nx
 
     from bayesstruct.trees.kernels.distances import correlations, normal_distances
 
-    p = values.shape[1]
+    values, names = frame.to_numpy(), list(frame.columns)
     distance, weight = normal_distances(values), correlations(values)
     full: nx.Graph = nx.Graph()
-    full.add_nodes_from((str(j) for j in range(p)), hidden=False)
-    full.add_weighted_edges_from(
-        (str(i), str(j), distance[i, j]) for i in range(p) for j in range(i)
-    )
+    full.add_nodes_from(names, hidden=False)
+    pairs = [(i, j) for i in range(len(names)) for j in range(i)]
+    full.add_weighted_edges_from((names[i], names[j], distance[i, j]) for i, j in pairs)
     tree = nx.minimum_spanning_tree(full)
     for a, b in tree.edges:
-        tree.edges[a, b]["weight"] = weight[int(a), int(b)]
+        tree.edges[a, b]["weight"] = weight[names.index(a), names.index(b)]
     return tree
