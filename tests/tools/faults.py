@@ -112,7 +112,7 @@ FAULTS = [
     ),
     Fault(
         "hidden trees: a split edge without its Jacobian",
-        "bayesstruct/trees/kernels/hidden_moves.py",
+        "bayesstruct/trees/kernels/hidden_places.py",
         "return own + jacobian + log(2.0)",
         "return own + log(2.0)",
         "trees/test_hidden_trees.py",

@@ -19,10 +19,11 @@ import bayesstruct as bs
 from bayesstruct.data.errors import TableError
 from bayesstruct.distributions import HiddenTree, TreeCorrelations
 from bayesstruct.steps import HiddenTreeMoves
-from bayesstruct.trees.kernels import hidden_moves
 from bayesstruct.trees.kernels.gaussian import posterior_scale
 from bayesstruct.trees.kernels.hidden_counts import draw_edges, log_tree_counts, prior_edge_share
+from bayesstruct.trees.kernels.hidden_density import log_density_of_tree
 from bayesstruct.trees.kernels.hidden_normal import column_precision, node_precision
+from bayesstruct.trees.kernels.hidden_places import Prior
 from bayesstruct.trees.kernels.hidden_trees import is_rooted_form, neighbours_of, rooted_parents
 from bayesstruct.trees.recognition.hidden import hidden_tree_part
 
@@ -294,12 +295,12 @@ def test_log_density_of_the_model_is_what_the_step_aims_at():
         given = stats.multivariate_normal.logpdf(
             mean, z.sum(axis=0) / (n + 1.0), np.linalg.inv((n + 1.0) * k)
         )
-        aim = hidden_moves.log_density_of_tree(
+        aim = log_density_of_tree(
             *neighbours_of(tree, correlation),
             deviation,
             scatter,
             float(n),
-            hidden_moves.Prior(*step.prior),
+            Prior(*step.prior),
         )
         difference.append(joint - given - aim)
     np.testing.assert_allclose(difference, difference[0], atol=1e-8)

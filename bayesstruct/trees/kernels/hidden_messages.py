@@ -26,6 +26,7 @@ __all__ = [
     "Messages",
     "Tree",
     "combine",
+    "count_hidden",
     "message_down",
     "message_up",
     "new_messages",
@@ -174,3 +175,12 @@ def pair_log_likelihood(r, n, squares, product):
     """Log likelihood of a pair with correlation r over that of two independent ones; `squares` is S_FF + S_GG."""
     rest = 1.0 - r * r
     return -0.5 * n * np.log(rest) - 0.5 * (r * r * squares - 2.0 * r * product) / rest
+
+
+@numpy_inner
+def count_hidden(tree, p):
+    """Count the hidden nodes of a tree of p columns."""
+    found = 0
+    for node in range(p, len(tree.degree)):
+        found += tree.degree[node] > 0
+    return found

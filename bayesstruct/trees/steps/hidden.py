@@ -93,7 +93,8 @@ class HiddenTreeMoves(GibbsStep):
 
     def step(self, point):
         """Draw tree, parameters and missing values."""
-        from bayesstruct.trees.kernels.hidden_moves import Prior, draw_tree
+        from bayesstruct.trees.kernels.hidden_moves import draw_tree
+        from bayesstruct.trees.kernels.hidden_places import Prior
         from bayesstruct.trees.kernels.hidden_trees import neighbours_of, rooted_form
 
         point, rows, p = dict(point), self.rows, self.columns
