@@ -409,7 +409,7 @@ def test_wrong_variants_are_noticed(monkeypatch, wrong):
     forward, transition, step = joint()
     wrong(monkeypatch, step)
     with pytest.raises(AssertionError, match="worst z"):
-        assert_geweke(forward, transition, bounded, draws=12_000, seed=1)
+        assert_geweke(forward, transition, bounded, draws=6_000, seed=1)
 
 
 def test_derivatives_of_the_matrix_are_right():

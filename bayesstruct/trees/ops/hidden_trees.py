@@ -93,11 +93,11 @@ class HiddenTreePrecision(InterpretedOp):
             beside = whole[..., p:, :p]
             own = own - beside.mT @ pt.linalg.solve(whole[..., p:, p:], beside, b_ndim=2)
         own = 0.5 * (own + own.mT)
-        return own / (deviation[..., :, None] * deviation[..., None, :])
+        return [own / (deviation[..., :, None] * deviation[..., None, :])]
 
     def pullback(self, inputs, outputs, cotangents):
         """Differentiate the expression."""
-        found = pullback([self.definition(*inputs)], inputs[1:], cotangents)
+        found = pullback(self.definition(*inputs), inputs[1:], cotangents)
         return [disconnected_type(), *found]
 
     def connection_pattern(self, node):

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from bayesstruct.core.readers import register_check, register_figure, register_s
 from bayesstruct.data.arguments import whole_number
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat
-from bayesstruct.graphs.tables.edges import EDGE_READERS
+from bayesstruct.precision.reading.predictive import NORMAL_READERS
 from bayesstruct.trees.kernels.hidden_normal import predict_hidden
 from bayesstruct.trees.priors.records import HiddenNodePrior
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
     import xarray as xr
+
+    from matplotlib.axes import Axes
 
 __all__ = [
     "consensus_tree",
@@ -35,7 +37,7 @@ _READERS = (
     "hidden_values",
     "plot_consensus_tree",
     "edge_table",
-    *EDGE_READERS,
+    *NORMAL_READERS,
 )
 _LEAST = 0.05  # splits that `bs.check` follows have at least this probability
 
@@ -412,7 +414,9 @@ def _labelled(draws: "xr.Dataset"):
     return ["parent", "parent_correlation"]
 
 
-def plot_consensus_tree(idata: "xr.DataTree", *, ax=None, **options):
+def plot_consensus_tree(
+    idata: "xr.DataTree", *, ax: "Axes | None" = None, **options: Any
+) -> "Axes":
     """Draw the tree of all splits that more than half of the draws have, hidden nodes in a colour of their own.
 
     Parameters
@@ -444,7 +448,11 @@ def plot_consensus_tree(idata: "xr.DataTree", *, ax=None, **options):
 
 
 register_summary(
-    _KIND, _is_hidden_tree, split_table, tuple(dict.fromkeys(_READERS)), before="undirected graphs"
+    _KIND,
+    _is_hidden_tree,
+    split_table,
+    tuple(dict.fromkeys(_READERS)),
+    before="Gaussian graphical models",
 )
 register_figure(plot_consensus_tree, _KIND)
 register_check(_KIND, _is_hidden_tree, _quantities, _labelled)
