@@ -12,7 +12,7 @@ from bayesstruct.graphs.summaries import interval_probability
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LATENT_PARTS"]
+__all__ = ["LATENT_PARTS", "SPLITS"]
 
 #: Rows up to which a matrix of all pairs of rows is written.
 MAX_PAIRED = 1000
@@ -516,7 +516,6 @@ SPLITS = Part(
 )
 
 LATENT_PARTS = (
-    SPLITS,
     LINKS,
     BEHAVIOURS,
     EMISSIONS,

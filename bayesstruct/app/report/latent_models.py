@@ -146,6 +146,7 @@ def _latent_tree(o: Options):
             "Hidden values and means were integrated out. Branches of the tree were cut off and joined again elsewhere, with or without a new hidden node, by reversible "
             f"jumps {o.cite('green')}.",
             "Hidden nodes have no names: results are the splits, the ways in which edges divide the columns.",
+            "An edge between two columns says that they are neighbours in the tree: columns without one may depend on each other strongly, by way of hidden nodes.",
         ],
     )
 

@@ -444,7 +444,7 @@ def plot_consensus_tree(
 
     graph = consensus_tree(idata)
     kinds = {node: "hidden" if own["hidden"] else "column" for node, own in graph.nodes(data=True)}
-    return plot_graph(graph, ax=ax, groups=kinds, **options)
+    return plot_graph(graph, ax=ax, groups=kinds, **({"layout": "spring"} | options))
 
 
 register_summary(
