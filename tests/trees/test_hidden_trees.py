@@ -233,7 +233,8 @@ def edge_matrices(parent, correlation, p):
 
 def log_joints(parent, used, theta, scatter, n, p, spread):
     d = len(used)
-    rho, logs = np.tanh(theta[:, :d]), theta[:, d:]
+    # Draws from heavy tails are 1 after rounding.
+    rho, logs = np.clip(np.tanh(theta[:, :d]), -1 + 1e-8, 1 - 1e-8), theta[:, d:]
     correlation = np.zeros((len(theta), len(parent)))
     correlation[:, used] = rho
     sigma, unit = edge_matrices(parent, correlation, p), np.exp(-logs)
