@@ -62,6 +62,7 @@ from .plots import plot_centrality as plot_centrality
 from .plots import plot_clusters as plot_clusters
 from .plots import plot_co_membership as plot_co_membership
 from .plots import plot_comparison as plot_comparison
+from .plots import plot_consensus_tree as plot_consensus_tree
 from .plots import plot_correlations as plot_correlations
 from .plots import plot_difference as plot_difference
 from .plots import plot_directions as plot_directions
@@ -97,6 +98,7 @@ from .structure import coefficients as coefficients
 from .structure import communities as communities
 from .structure import compare as compare
 from .structure import consensus_graph as consensus_graph
+from .structure import consensus_tree as consensus_tree
 from .structure import covariance as covariance
 from .structure import cpdag as cpdag
 from .structure import credible_edges as credible_edges
@@ -114,6 +116,8 @@ from .structure import feature_membership as feature_membership
 from .structure import feature_table as feature_table
 from .structure import graph_probabilities as graph_probabilities
 from .structure import graph_weights as graph_weights
+from .structure import hidden_node_table as hidden_node_table
+from .structure import hidden_values as hidden_values
 from .structure import inclusion_probabilities as inclusion_probabilities
 from .structure import independence_check as independence_check
 from .structure import link_probabilities as link_probabilities
@@ -131,6 +135,7 @@ from .structure import predictive_correlations as predictive_correlations
 from .structure import predictive_item_rest as predictive_item_rest
 from .structure import predictive_pair_tables as predictive_pair_tables
 from .structure import predictive_sum_scores as predictive_sum_scores
+from .structure import split_table as split_table
 from .structure import state_probabilities as state_probabilities
 from .structure import structural_hamming_distance as structural_hamming_distance
 from .structure import structural_intervention_distance as structural_intervention_distance

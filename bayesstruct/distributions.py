@@ -133,6 +133,7 @@ from bayesstruct.sparse.priors.spike_and_slab import (
 )
 from bayesstruct.sparse.priors.tree_laplace import TreeLaplace
 from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
+from bayesstruct.trees.priors.hidden_trees import HiddenTree, TreeCorrelations
 from bayesstruct.trees.priors.spanning_forest import SpanningForest
 from bayesstruct.trees.priors.spanning_tree import SpanningTree, from_lower_triangle
 
@@ -194,6 +195,7 @@ __all__ = [
     "GroupedPairwiseMRF",
     "GroupedSpikeSlab",
     "GroupedWeights",
+    "HiddenTree",
     "IncompleteDiscreteNetwork",
     "IncompleteGaussianNetwork",
     "IncompleteGraphicalNormal",
@@ -242,6 +244,7 @@ __all__ = [
     "SpikeAndSlab",
     "StickBreakingProbabilities",
     "SwitchingSeries",
+    "TreeCorrelations",
     "TreeLaplace",
     "TreeMeans",
     "TreePrecision",

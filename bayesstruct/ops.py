@@ -16,7 +16,7 @@ from bayesstruct.precision.ops.structured import (
 from bayesstruct.sparse.ops.multinomial import sparse_multinomial
 from bayesstruct.sparse.ops.sparse import lasso, sparse_logistic
 from bayesstruct.sparse.ops.sparse_groups import group_lasso, tree_lasso
-from bayesstruct.trees.ops import log_tree_normaliser, tree_probabilities
+from bayesstruct.trees.ops.spanning_trees import log_tree_normaliser, tree_probabilities
 
 __all__ = [
     "BootstrapStart",

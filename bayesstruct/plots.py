@@ -19,6 +19,7 @@ from bayesstruct.mixtures.reading.plots import plot_clusters
 from bayesstruct.precision.reading.plots import plot_correlations, plot_nodes
 from bayesstruct.series.reading import plot_states
 from bayesstruct.sparse.reading import plot_support
+from bayesstruct.trees.reading.hidden import plot_consensus_tree
 
 __all__ = [
     "layout",
@@ -28,6 +29,7 @@ __all__ = [
     "plot_clusters",
     "plot_co_membership",
     "plot_comparison",
+    "plot_consensus_tree",
     "plot_correlations",
     "plot_difference",
     "plot_directions",

@@ -26,7 +26,8 @@ from bayesstruct.sem.steps.linear import LinearSemMCMC
 from bayesstruct.series.steps import SwitchingSeriesMCMC
 from bayesstruct.sparse.steps.group_regression import GroupSpikeSlabRegression
 from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
-from bayesstruct.trees.steps import TreeDraws
+from bayesstruct.trees.steps.hidden import HiddenTreeMoves
+from bayesstruct.trees.steps.tables import TreeDraws
 
 __all__ = [
     "AspectFeatureGibbs",
@@ -40,6 +41,7 @@ __all__ = [
     "GroupedPairwiseGibbs",
     "GroupedPrecisionGibbs",
     "HiddenCauseGibbs",
+    "HiddenTreeMoves",
     "IncompleteNetworkMCMC",
     "LatentFeatureGibbs",
     "LatentFeatureSlice",

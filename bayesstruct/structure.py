@@ -65,6 +65,12 @@ from bayesstruct.precision.reading.state_columns import variable_edges
 from bayesstruct.sem.reading.noise_check import noise_check
 from bayesstruct.series.reading import state_probabilities
 from bayesstruct.sparse.reading import support_table
+from bayesstruct.trees.reading.hidden import (
+    consensus_tree,
+    hidden_node_table,
+    hidden_values,
+    split_table,
+)
 
 __all__ = [
     "ArcComparison",
@@ -94,6 +100,7 @@ __all__ = [
     "compare",
     "conditional_information",
     "consensus_graph",
+    "consensus_tree",
     "covariance",
     "cpdag",
     "credible_edges",
@@ -115,6 +122,8 @@ __all__ = [
     "graph_from_key",
     "graph_probabilities",
     "graph_weights",
+    "hidden_node_table",
+    "hidden_values",
     "inclusion_matrix",
     "inclusion_probabilities",
     "independence_check",
@@ -135,6 +144,7 @@ __all__ = [
     "predictive_item_rest",
     "predictive_pair_tables",
     "predictive_sum_scores",
+    "split_table",
     "state_probabilities",
     "structural_hamming_distance",
     "structural_intervention_distance",

@@ -45,6 +45,9 @@ from bayesstruct.models.ising_neighbourhoods import (
 from bayesstruct.models.latent_features import (
     latent_features as latent_features,
 )
+from bayesstruct.models.latent_tree import (
+    latent_tree as latent_tree,
+)
 from bayesstruct.models.linear_sem import (
     linear_sem as linear_sem,
 )

@@ -109,6 +109,11 @@ _RECORDS = (
         table="numbers or states",
     ),
     ModelRecord(
+        "latent_tree",
+        "columns of numbers that depend on each other along a tree, some of whose nodes were not observed",
+        "trees",
+    ),
+    ModelRecord(
         "bayesian_network",
         "directed graphs of continuous, discrete or (`score=`) mixed columns, and the effects of interventions",
         "networks",

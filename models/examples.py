@@ -89,6 +89,7 @@ EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]
     "ising": (_states, {}),
     "pairwise_mrf": (lambda rng: _states(rng, states=3), {"potentials": "ordinal"}),
     "tree": (_numbers, {}),
+    "latent_tree": (_numbers, {}),
     "bayesian_network": (_numbers, {}),
     "linear_sem": (_numbers, {"noise": "laplace"}),
     "lingam": (_laplace, {"noise": "laplace"}),

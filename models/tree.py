@@ -18,7 +18,7 @@ from bayesstruct.data.states import refuse_coded_states
 from bayesstruct.networks.data.tables import network_table
 from bayesstruct.trees.data import edge_covariates as read_edge_covariates
 from bayesstruct.trees.exact import tree_log_odds
-from bayesstruct.trees.model_parts import observe_numbers, observe_states, random_tree
+from bayesstruct.trees.model_parts.tables import observe_numbers, observe_states, random_tree
 
 if TYPE_CHECKING:
     import pandas as pd

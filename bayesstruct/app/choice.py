@@ -62,6 +62,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("blockwise_gaussian_graphical", ()),
         ("locally_constant_gaussian_graphical", ()),
         ("tree", ()),
+        ("latent_tree", ()),
         ("latent_features", ()),
         ("sparse_factor_analysis", ()),
         ("infinite_ica", ()),

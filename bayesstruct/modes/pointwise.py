@@ -22,7 +22,7 @@ from bayesstruct.networks.reading.mixed import mixed_coding
 from bayesstruct.networks.reading.mixed_conditionals import drawn_mixed
 from bayesstruct.sem.reading.conditionals import sem_conditionals
 from bayesstruct.sem.reading.noise import has_other_noise
-from bayesstruct.trees.reading import with_rooted_trees
+from bayesstruct.trees.reading.states import with_rooted_trees
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -255,6 +255,8 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
         ("tree", {"score": "bdeu", "equivalent_sample_size": 4}, "sample size 4 (Heckerman"),
         ("tree", {"edge_probability": 0.125}, "each edge had the prior probability 0.125"),
         ("tree", {"forbidden": [("a", "b")]}, "Forbidden edges were left out."),
+        ("latent_tree", {"hidden_weight": 0.25}, "in proportion to 0.25 to the power of the number"),
+        ("latent_tree", {"max_hidden": 2}, "with at most 2 hidden nodes"),
         (
             "network_classifier",
             {"target": "y", "score": "fcll"},

@@ -38,6 +38,7 @@ RESULTS = {
     "ising": ("Markov random fields", "edge_table"),
     "full": ("Markov random fields", "edge_table"),
     "tree": ("trees of columns of numbers", "edge_table"),
+    "latent_tree": ("trees with hidden nodes", "split_table"),
     "tree_states": ("trees of columns of states", "edge_table"),
     "network": ("Bayesian networks", "arc_table"),
     "network_bdeu": ("Bayesian networks", "arc_table"),

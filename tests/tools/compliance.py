@@ -216,6 +216,8 @@ CASES = {
     "full": ("pairwise_mrf", codes(states=3), {}, _edges, True),
     "full_group_laplace": ("pairwise_mrf", codes(states=3), {"prior": "group_laplace"}, _edges, True),
     "tree": ("tree", numbers(), {}, _edges, False),
+    "latent_tree": ("latent_tree", numbers(), {}, _edges, False),
+    "latent_tree_gaps": ("latent_tree", numbers(missing=4), {}, _edges, False),
     "tree_gaps": ("tree", numbers(missing=4), {}, _edges, False),
     "tree_states": ("tree", codes(states=3), {"score": "bdeu"}, _edges, False),
     "tree_states_gaps": ("tree", codes(missing=4), {"score": "bdeu"}, _edges, False),

@@ -20,8 +20,8 @@ from bayesstruct.graphs.spanning_trees.indicators import lines_of
 from bayesstruct.networks.kernels.scores.discrete import BDeu
 from bayesstruct.precision.priors.g_wishart import draw_g_wishart
 from bayesstruct.steps import TreeDraws
-from bayesstruct.trees import steps as tree_steps
-from bayesstruct.trees.recognition import tree_part
+from bayesstruct.trees.recognition.tables import tree_part
+from bayesstruct.trees.steps import tables as tree_steps
 
 
 def stepper(model, seed=0):

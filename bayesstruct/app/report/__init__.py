@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesstruct.app.report.fit import FIT_FILE, Fit, check_fit
 from bayesstruct.app.report.graphs import GRAPH_PARTS, found_graph
-from bayesstruct.app.report.latent import LATENT_PARTS
+from bayesstruct.app.report.latent import LATENT_PARTS, SPLITS
 from bayesstruct.app.report.models import describe
 from bayesstruct.app.report.nodes import NODE_PARTS
 from bayesstruct.app.report.page import Page
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["PARTS", "Summary", "console_table", "names_of_files", "write"]
 
 #: All parts that a report can have, in the order in which they are written; the first one is the main one.
-PARTS = (*GRAPH_PARTS, *NODE_PARTS, *LATENT_PARTS)
+PARTS = (SPLITS, *GRAPH_PARTS, *NODE_PARTS, *LATENT_PARTS)
 _POSTERIOR, _MARKDOWN, _HTML, _GRAPH = "posterior.nc", "report.md", "report.html", "graph.graphml"
 
 

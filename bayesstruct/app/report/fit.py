@@ -541,6 +541,7 @@ _NUMBERS = (
     "ising_neighbourhoods",
     "bayesian_network",
     "tree",
+    "latent_tree",
     "latent_features",
     "sparse_factor_analysis",
     "infinite_ica",

@@ -12,7 +12,7 @@ from bayesstruct.graphs.summaries import interval_probability
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LATENT_PARTS"]
+__all__ = ["LATENT_PARTS", "SPLITS"]
 
 #: Rows up to which a matrix of all pairs of rows is written.
 MAX_PAIRED = 1000
@@ -466,6 +466,53 @@ TOGETHER = Part(
     shown=5,
     index=True,
     words=frozenset({0, 1}),
+)
+
+
+# ---- trees with hidden nodes -------------------------------------------------------------------
+
+
+def _has_splits(result: Result) -> bool:
+    return {"parent", "parent_correlation"} <= result.drawn
+
+
+def _splits(result: Result) -> "pd.DataFrame":
+    from bayesstruct.trees.reading.hidden import hidden_node_table, split_table
+
+    table = split_table(result.idata)
+    table.attrs["hidden"] = hidden_node_table(result.idata)
+    return table
+
+
+def _hidden_nodes(table: "pd.DataFrame") -> list[str]:
+    share = table.attrs["hidden"]["probability"]
+    most = int(share.idxmax())
+    nodes = "1 hidden node" if most == 1 else f"{most} hidden nodes"
+    return [
+        f"Most probable: {nodes} (probability {share[most]:.2f}); with at least one hidden node: {1.0 - share[0]:.2f}."
+    ]
+
+
+SPLITS = Part(
+    "How edges divide the columns",
+    "splits.csv",
+    _has_splits,
+    _splits,
+    lambda table: {
+        "columns on one side": [*table["split"]],
+        "probability": fixed(table["probability"]),
+        "correlation": fixed(table["correlation"]),
+    },
+    _hidden_nodes,
+    lambda table: [
+        "An edge divides the columns in two; shown is the side without the first column. A split of one column says that this column is a leaf of the tree.",
+        "The correlation is the mean along the edge in the draws that have it. The figure is the tree of all splits with a probability above a half.",
+    ],
+    (
+        _main(
+            "The tree of all splits with a probability above a half; hidden nodes have a colour of their own."
+        ),
+    ),
 )
 
 LATENT_PARTS = (

@@ -129,7 +129,30 @@ def _mixture(o: Options):
     )
 
 
+def _latent_tree(o: Options):
+    most = o.given.get("max_hidden")
+    limit = "" if most is None else f", with at most {most} hidden nodes"
+    weight = float(o.given.get("hidden_weight") or 1.0)
+    prior = "the same prior probability"
+    if weight != 1.0:
+        prior = f"prior probabilities in proportion to {o.number('hidden_weight', 1)} to the power of the number of hidden nodes"
+    return (
+        "do the columns depend on each other because they share something that was not observed?",
+        [
+            f"The columns and any number of hidden nodes are joined by a tree, in which each hidden node has three neighbours or more{limit} {o.cite('choi')}.",
+            "All nodes are jointly normal, and the correlation of two columns is the product of the correlations along the path between them. Columns were "
+            "standardised; means and standard deviations were learned.",
+            f"Trees had {prior}. The correlation along an edge had a prior density in proportion to (1 - r^2)^(a - 1) with a = {o.number('correlation_shape', 1)}.",
+            "Hidden values and means were integrated out. Branches of the tree were cut off and joined again elsewhere, with or without a new hidden node, by reversible "
+            f"jumps {o.cite('green')}.",
+            "Hidden nodes have no names: results are the splits, the ways in which edges divide the columns.",
+            "An edge between two columns says that they are neighbours in the tree: columns without one may depend on each other strongly, by way of hidden nodes.",
+        ],
+    )
+
+
 LATENT_MODELS: dict[str, Callable[[Options], tuple[str, list[str]]]] = {
+    "latent_tree": _latent_tree,
     "latent_features": _latent_features,
     "link_prediction": _link_prediction,
     "binary_matrix_factorization": _factorization,

@@ -143,6 +143,15 @@ PAPERS: dict[str, tuple[str, str]] = {
         "Friedman, Geiger and Goldszmidt 1997",
         "Friedman, N., Geiger, D. and Goldszmidt, M. (1997). Bayesian network classifiers. Machine Learning 29, 131-163.",
     ),
+    "choi": (
+        "Choi et al. 2011",
+        "Choi, M. J., Tan, V. Y. F., Anandkumar, A. and Willsky, A. S. (2011). Learning latent tree graphical models. Journal of Machine Learning "
+        "Research 12, 1771-1812.",
+    ),
+    "green": (
+        "Green 1995",
+        "Green, P. J. (1995). Reversible jump Markov chain Monte Carlo computation and Bayesian model determination. Biometrika 82, 711-732.",
+    ),
     "meila": (
         "Meilă and Jaakkola 2006",
         "Meilă, M. and Jaakkola, T. (2006). Tractable Bayesian learning of tree belief networks. Statistics and Computing 16, 77-92.",

@@ -17,7 +17,7 @@ from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import numbers
 from bayesstruct.graphs.spanning_trees.indicators import indicators, node_count, pair_matrix
 from bayesstruct.graphs.spanning_trees.sums import DisconnectedError, SpanningTrees
-from bayesstruct.trees.ops import components_of, log_tree_normaliser, maximum_tree
+from bayesstruct.trees.ops.spanning_trees import components_of, log_tree_normaliser, maximum_tree
 from bayesstruct.trees.priors.spanning_tree import pair_weights, without_common_factor
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from bayesstruct.graphs.spanning_trees.indicators import (
     pair_values,
 )
 from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, log_weight_matrix
-from bayesstruct.trees.ops import is_tree, log_tree_normaliser, maximum_tree
+from bayesstruct.trees.ops.spanning_trees import is_tree, log_tree_normaliser, maximum_tree
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -23,7 +23,7 @@ from bayesstruct.networks.priors.discrete_network import DiscreteNetwork, Probab
 from bayesstruct.networks.priors.incomplete_networks import IncompleteDiscreteNetwork
 from bayesstruct.precision.model_parts.rows import observe_rows, warn_size
 from bayesstruct.precision.priors.edges import partial_correlations
-from bayesstruct.trees.ops import away_from_root, mutual_information
+from bayesstruct.trees.ops.spanning_trees import away_from_root, mutual_information
 from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
 from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTree
 

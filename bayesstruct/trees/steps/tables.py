@@ -9,7 +9,6 @@ from pymc.step_methods.state import dataclass_state
 
 from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep, register_step
-from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import (
     check_drawn,
     is_claimed,
@@ -17,7 +16,6 @@ from bayesstruct.core.recognition import (
     only_one,
     parameters,
     refusals,
-    unpadded_parameters,
 )
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.graphs.spanning_trees.indicators import indicators, pair_matrix
@@ -36,10 +34,17 @@ from bayesstruct.trees.kernels.gaussian import (
 )
 from bayesstruct.trees.priors.spanning_forest import SpanningForestRV
 from bayesstruct.trees.priors.spanning_tree import STEP
-from bayesstruct.trees.recognition import GRAPHS, NumberPart, StatePart, is_tree_variable, tree_part
+from bayesstruct.trees.recognition.tables import (
+    GRAPHS,
+    NumberPart,
+    StatePart,
+    is_tree_variable,
+    tree_part,
+)
+from bayesstruct.trees.steps.rows import fill_at_random, table_rows
 
 if TYPE_CHECKING:
-    from bayesstruct.trees.recognition import TreePart
+    from bayesstruct.trees.recognition.tables import TreePart
 
 __all__ = ["TreeDraws"]
 
@@ -53,27 +58,16 @@ class _Numbers:
     """Normal rows, and their parameters given a tree."""
 
     def __init__(self, model, part: NumberPart, step):
-        from bayesstruct.precision.kernels.rows.tables import TableRows
-
         _, b, t = parameters(part.precision)
         hyper = [b, t, parameters(part.mean)[1]]
         self.names = [rv.name for rv in part.variables[1:]]
         self.complete = part.missing is None
         self.hyper = Expressions(model, hyper, step.compile_kwargs, part.tree.name)
-        given = [*unpadded_parameters(part.rows)[2:], observed_values(model, part.rows)]
-        location, scale, *mask, values = Expressions(model, given)(model.initial_point())
-        p = np.asarray(values).shape[1]
-        spread = (np.broadcast_to(v, p) for v in (location, scale))
-        self.rows = TableRows(values, *spread, *mask)
+        self.rows = table_rows(model, part.rows)
 
     def start(self, rng, point):
         """Fill missing values with observed ones of the same column."""
-        rows = self.rows
-        whole = np.vstack([rows.complete, np.where(rows.mask, np.nan, rows.incomplete)])
-        for j in np.flatnonzero(rows.mask.any(axis=0)):
-            seen = whole[~np.isnan(whole[:, j]), j]
-            gaps = rows.mask[:, j]
-            rows.incomplete[gaps, j] = rng.choice(seen, gaps.sum())
+        fill_at_random(rng, self.rows)
 
     def load(self, point):
         """Take the missing values from the point."""

@@ -23,7 +23,7 @@ from bayesstruct.precision.priors.rows import (
     IncompleteGraphicalNormalRV,
     MissingCellsRV,
 )
-from bayesstruct.trees.ops import RootedTree
+from bayesstruct.trees.ops.spanning_trees import RootedTree
 from bayesstruct.trees.priors.gaussian import TreeMeansRV, TreePrecisionRV
 from bayesstruct.trees.priors.spanning_forest import SpanningForestRV
 from bayesstruct.trees.priors.spanning_tree import SpanningTreeRV

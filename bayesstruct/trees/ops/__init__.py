@@ -1,0 +1,1 @@
+"""Operations on trees as PyTensor graphs."""

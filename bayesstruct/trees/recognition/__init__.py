@@ -1,0 +1,1 @@
+"""Parts of a model that steps of trees draw."""

@@ -1,0 +1,141 @@
+"""Recognise the part of a model that is a tree with hidden nodes, its parameters and normal rows, for its step."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytensor.tensor.random.basic import LogNormalRV
+
+from bayesstruct.core.recognition import (
+    NotRecognized,
+    children_of,
+    is_claimed,
+    is_op,
+    parameters,
+    unpad,
+    unpadded_parameters,
+)
+from bayesstruct.core.tensors import random_ancestors
+from bayesstruct.precision.priors.rows import (
+    GraphicalNormalRV,
+    IncompleteGraphicalNormalRV,
+    MissingCellsRV,
+)
+from bayesstruct.trees.ops.hidden_trees import HiddenTreePrecision
+from bayesstruct.trees.priors.gaussian import TreeMeansRV
+from bayesstruct.trees.priors.hidden_trees import HIDDEN_STEP, TreeCorrelationsRV
+
+if TYPE_CHECKING:
+    from pymc import Model
+    from pytensor.tensor import TensorVariable
+
+__all__ = ["HiddenTreePart", "hidden_tree_part"]
+
+_ROWS = (GraphicalNormalRV, IncompleteGraphicalNormalRV)
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenTreePart:
+    """A tree with hidden nodes, its parameters, and normal rows.
+
+    Attributes
+    ----------
+    tree, correlations, deviations, mean, rows : TensorVariable
+    missing : TensorVariable, optional
+        Missing values of the rows.
+    """
+
+    tree: "TensorVariable"
+    correlations: "TensorVariable"
+    deviations: "TensorVariable"
+    mean: "TensorVariable"
+    rows: "TensorVariable"
+    missing: "TensorVariable | None"
+
+    @property
+    def variables(self) -> list["TensorVariable"]:
+        """Random variables that are drawn together."""
+        own = [self.tree, self.correlations, self.deviations, self.mean]
+        return own if self.missing is None else [*own, self.missing]
+
+
+def hidden_tree_part(model: "Model", tree: "TensorVariable") -> HiddenTreePart:
+    """Collect what a tree with hidden nodes is drawn with.
+
+    Raises
+    ------
+    NotRecognized
+        Says which variable stands in the way.
+    """
+    if tree.type.ndim != 1:
+        raise NotRecognized(f"{tree.name!r} holds several trees; make a variable of each")
+    children = children_of(model, tree)
+    correlations = _the_one(children, (TreeCorrelationsRV,), tree, "TreeCorrelations")
+    mean = _the_one(children, (TreeMeansRV,), tree, "TreeMeans")
+    rows = _the_one(children, _ROWS, tree, "observed GraphicalNormal")
+    gaps = [rv for rv in children if is_op(rv, MissingCellsRV)]
+    precision = unpadded_parameters(mean)[0]
+    deviations = _deviations(model, precision, (tree, correlations))
+    if len(gaps) != is_op(rows, IncompleteGraphicalNormalRV):
+        raise NotRecognized(f"{len(gaps)} variables are missing values of {rows.name!r}")
+    part = HiddenTreePart(tree, correlations, deviations, mean, rows, gaps[0] if gaps else None)
+    _check_children(model, part)
+    _check_parameters(part, precision)
+    _check_free(model, part)
+    return part
+
+
+def _the_one(variables, kinds, parent, name):
+    """Return the only variable of these kinds."""
+    found = [rv for rv in variables if is_op(rv, kinds)]
+    if len(found) != 1:
+        raise NotRecognized(
+            f"{len(found)} variables that depend on {parent.name!r} are a {name}, not one"
+        )
+    return found[0]
+
+
+def _deviations(model, precision, known):
+    """Return the standard deviations that a precision matrix was made of."""
+    made = precision.owner.inputs if is_op(precision, HiddenTreePrecision) else ()
+    if [unpad(v) for v in made[:2]] != [*known]:
+        raise NotRecognized(
+            f"the matrix of the means is not made of {known[0].name!r} and {known[1].name!r} by hidden_tree_precision"
+        )
+    deviations = unpad(made[2])
+    if not is_op(deviations, LogNormalRV) or not is_claimed(deviations, HIDDEN_STEP):
+        raise NotRecognized("the standard deviations are not those of bs.models.latent_tree")
+    return deviations
+
+
+def _check_children(model, part):
+    """Refuse other variables that depend on one of the part."""
+    own = {*part.variables, part.rows}
+    for rv in part.variables:
+        others = [child for child in children_of(model, rv) if child not in own]
+        if others:
+            names = ", ".join(repr(child.name) for child in others)
+            raise NotRecognized(
+                f"{names} {'depends' if len(others) == 1 else 'depend'} on {rv.name!r}"
+            )
+
+
+def _check_parameters(part, precision):
+    """Refuse hyperparameters that are random, and rows with other means or another matrix."""
+    hyper = [*parameters(part.tree), parameters(part.correlations)[1]]
+    hyper += [*parameters(part.deviations), parameters(part.mean)[1]]
+    if random_ancestors(*hyper):
+        raise NotRecognized(f"a parameter of the prior of {part.tree.name!r} is random")
+    used = unpadded_parameters(part.rows)
+    if not (used[0] is part.mean and used[1] is precision):
+        raise NotRecognized(f"{part.rows.name!r} has other means or another matrix")
+    if random_ancestors(*used[2:]):
+        raise NotRecognized(f"location or scale of {part.rows.name!r} is random")
+
+
+def _check_free(model, part):
+    """Refuse parameters that are observed or transformed, and rows that are not observed."""
+    if part.rows not in model.observed_RVs:
+        raise NotRecognized(f"{part.rows.name!r} is not observed")
+    for rv in part.variables:
+        if rv not in model.free_RVs or model.rvs_to_transforms.get(rv) is not None:
+            raise NotRecognized(f"{rv.name!r} is observed or has a transform")

@@ -1,0 +1,1 @@
+"""Step methods of trees."""
