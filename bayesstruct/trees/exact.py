@@ -19,9 +19,9 @@ import numpy as np
 from bayesstruct.data.arguments import choice, sample_size
 from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.errors import TableError, column_list
-from bayesstruct.graphs.spanning_trees.maximum import maximum_spanning_forest
-from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, log_tree_sum
+from bayesstruct.graphs.spanning_trees.two_kinds import all_trees, maximum_tree_of
 from bayesstruct.networks.data.tables import network_table
+from bayesstruct.trees.data import MIXED, mixed_tree_table, score_of_columns
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from bayesstruct.data.intake import TableLike
+    from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
+    from bayesstruct.graphs.spanning_trees.two_kinds import TreesOfTwoKinds
 
 __all__ = ["TreePosterior", "tree_log_odds", "tree_posterior"]
 
@@ -42,19 +44,23 @@ class TreePosterior:
     ----------
     names : tuple of str
         The p columns.
-    trees : SpanningTrees
-        The posterior of trees of column numbers. Its ``log_weights``, (p, p), are log Bayes factors of dependence of two columns plus log prior
+    trees : SpanningTrees or TreesOfTwoKinds
+        The posterior of trees of column numbers, for a table of numbers and states of those in which no path leads from states over numbers to
+        states. Its ``log_weights``, (p, p), are log Bayes factors of dependence of two columns plus log prior
         odds of the edge.
     log_prior_odds : (p, p) ndarray
         Log prior odds of the edges; -inf where an edge is forbidden.
     log_independent : float
         Log marginal likelihood of the table if all columns are independent.
+    numbers : (p,) ndarray of bool or None
+        Which columns hold numbers, if there are columns of both kinds.
     """
 
     names: tuple[str, ...]
-    trees: SpanningTrees
+    trees: "SpanningTrees | TreesOfTwoKinds"
     log_prior_odds: np.ndarray
     log_independent: float
+    numbers: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return f"TreePosterior({len(self.names):,} variables)"
@@ -69,7 +75,7 @@ class TreePosterior:
     @cached_property
     def log_prior_total(self) -> float:
         """Log of the sum of the prior weights over all trees."""
-        return log_tree_sum(self.log_prior_odds)
+        return all_trees(self.log_prior_odds, self.numbers).log_total
 
     @property
     def log_normaliser(self) -> float:
@@ -84,7 +90,7 @@ class TreePosterior:
     @cached_property
     def best(self) -> "nx.Graph":
         """The most probable tree, its edges with their log weights as ``weight`` (Chow and Liu 1968)."""
-        return self.graph(maximum_spanning_forest(self.trees.log_weights))
+        return self.graph(maximum_tree_of(self.trees.log_weights, self.numbers))
 
     def draw(self, draws: int = 1000, random_seed: Any = None) -> np.ndarray:
         """Draw independent trees from the posterior.
@@ -142,6 +148,7 @@ def tree_posterior(
     forbidden: Iterable[tuple[str, str]] = (),
     equivalent_sample_size: float = 1.0,
     states: "dict | list | None" = None,
+    kinds: "dict | None" = None,
 ) -> TreePosterior:
     r"""Exact posterior over all trees of up to two thousand columns.
 
@@ -151,10 +158,11 @@ def tree_posterior(
     Parameters
     ----------
     data : DataFrame or array_like
-        (n, p) table without missing values, p at least 2: numbers, which are standardised, or states.
-    score : {"bge", "bdeu"}
+        (n, p) table without missing values, p at least 2: numbers, which are standardised, or states, or both.
+    score : {"bge", "bdeu", "mixed"}
         Marginal likelihood. ``"bge"``: numbers, jointly normal, with a normal-Wishart prior. ``"bdeu"``: states, with Dirichlet priors of
-        their probabilities. As in :func:`bayesstruct.exact.dag_posterior`.
+        their probabilities. As in :func:`bayesstruct.exact.dag_posterior`. ``"mixed"``: text, booleans, categories and columns of two values hold
+        states, other columns numbers, see the notes.
     edge_probability : float, (p, p) array_like or DataFrame, default 0.5
         Prior probability :math:`q_{ij}` of an edge if edges were independent; the prior is this distribution given that the graph is a tree,
         :math:`p(T) \propto \prod_{ij \in T} q_{ij} / (1 - q_{ij})`. With one number for all edges, all trees have the same probability.
@@ -165,6 +173,8 @@ def tree_posterior(
         Rows that the prior is worth.
     states : list or dict of lists, optional
         All states of columns of states, also those that never occur, as in :func:`bayesstruct.models.bayesian_network`.
+    kinds : dict, optional
+        Of ``"mixed"`` only: ``"normal"`` or ``"multinomial"`` for columns by name that are read in another way than by default.
 
     Returns
     -------
@@ -184,6 +194,11 @@ def tree_posterior(
     :math:`O(p^3)`. They are right to about p times the rounding error even if weights of edges differ by a factor of
     :math:`e^{10000}`, where the determinant or the inverse of the Laplacian matrix cannot be computed
     (:mod:`bayesstruct.graphs.spanning_trees.elimination`). Times are in `benchmarks/tree_posterior.py`.
+
+    Under ``"mixed"`` numbers next to a column of states are normal with a mean of its own in each state and the same variance in all of them;
+    pairs of numbers and pairs of states are those of ``"bge"`` and ``"bdeu"``. No path leads from states over numbers to states: no
+    such distribution has these paths. So the states form a tree, and the sum over all trees is a product of two determinants
+    (:mod:`bayesstruct.graphs.spanning_trees.two_kinds`). The prior is over these trees.
 
     A tree has p - 1 edges whatever the data say. If columns are independent, edges are uncertain, not absent; if dependences form cycles, edges
     of a cycle compete. :func:`bayesstruct.exact.gaussian_graphs` and :func:`bayesstruct.models.gaussian_graphical` have graphs of any number of edges.
@@ -214,29 +229,41 @@ def tree_posterior(
     >>> bool(posterior.edge_probabilities.loc["x0", "x1"] > 0.99)
     True
     """
-    choice("score", score, ("bge", "bdeu"))
-    table, local = _table_score(data, score, sample_size(equivalent_sample_size), states)
-    odds = tree_log_odds(table.names, edge_probability, forbidden)
-    alone, pairs = local.single_parents()
-    gains = pairs - alone[:, None]
+    choice("score", score, ("bge", "bdeu", MIXED))
+    score = score_of_columns(data, score, kinds, states)
+    table, alone, gains = _table_score(data, score, sample_size(equivalent_sample_size), states, kinds)
+    numbers = np.array(table.states) == 0 if score == MIXED else None
+    odds = tree_log_odds(table.names, edge_probability, forbidden, numbers)
     # Both directions are the same number but for rounding.
     weights = odds + (gains + gains.T) / 2.0
-    return TreePosterior(table.names, SpanningTrees(weights), odds, float(alone.sum()))
+    trees = all_trees(weights, numbers)
+    return TreePosterior(table.names, trees, odds, float(alone.sum()), numbers)
 
 
-def _table_score(data, score, size, states):
-    """Return the checked table and its local score."""
+def _table_score(data, score, size, states, kinds):
+    """Return the checked table, the evidence of columns alone and log Bayes factors of pairs."""
     from bayesstruct.networks.kernels.scores.discrete import BDeu
     from bayesstruct.networks.kernels.scores.gaussian import BGe
+    from bayesstruct.trees.kernels.mixed import MixedTotals
 
+    if score == MIXED:
+        mixed = mixed_tree_table(data, kinds=kinds)
+        return mixed, *MixedTotals(mixed.standardized, mixed.states, size).weights
     table = network_table(data, score, states=states, imputes="bayesstruct.models.tree").table
-    if score == "bge":
-        return table, BGe(table.standardized, alpha_mu=size)
-    return table, BDeu(table.codes, states=table.states, equivalent_sample_size=size)
+    local = (
+        BGe(table.standardized, alpha_mu=size)
+        if score == "bge"
+        else BDeu(table.codes, states=table.states, equivalent_sample_size=size)
+    )
+    alone, pairs = local.single_parents()
+    return table, alone, pairs - alone[:, None]
 
 
-def tree_log_odds(names, probability, forbidden) -> np.ndarray:
-    """Log prior odds of the edges, -inf where there is none; a TableError if no tree is left."""
+def tree_log_odds(names, probability, forbidden, numbers=None) -> np.ndarray:
+    """Log prior odds of the edges, -inf where there is none; a TableError if no tree is left.
+
+    `numbers` marks columns of numbers among others of states, which form a tree among themselves.
+    """
     q = edge_probability_matrix(names, probability, (), forbidden, learned=False)
     if len(sure := np.argwhere(np.triu(q == 1.0, 1))):
         i, j = sure[0]
@@ -246,11 +273,14 @@ def tree_log_odds(names, probability, forbidden) -> np.ndarray:
     with np.errstate(divide="ignore"):
         odds = np.log(q) - np.log1p(-q)
     np.fill_diagonal(odds, -np.inf)
-    _refuse_cut(names, np.isfinite(odds))
+    allowed = np.isfinite(odds)
+    _refuse_cut(names, allowed)
+    if numbers is not None:
+        _refuse_cut_states(names, allowed, np.flatnonzero(~numbers))
     return odds
 
 
-def _refuse_cut(names, allowed) -> None:
+def _refuse_cut(names, allowed, what="columns", why="") -> None:
     """Raise a TableError if the allowed edges do not connect all columns."""
     from scipy.sparse.csgraph import connected_components
 
@@ -259,6 +289,12 @@ def _refuse_cut(names, allowed) -> None:
         smallest = np.bincount(member).argmin()
         group = [names[i] for i in np.flatnonzero(member == smallest)]
         raise TableError(
-            f"no tree is left: all edges between {column_list(group)} and the other columns are forbidden; allow one of them "
+            f"no tree is left: all edges between {column_list(group)} and the other {what} are forbidden{why}; allow one of them "
             "(`forbidden`, or values of 0 in `edge_probability`)"
         )
+
+
+def _refuse_cut_states(names, allowed, states) -> None:
+    """Raise a TableError if the allowed edges do not connect all columns of states among themselves."""
+    why = ", and states are not joined over numbers"
+    _refuse_cut([names[i] for i in states], allowed[np.ix_(states, states)], "columns of states", why)
