@@ -19,8 +19,8 @@ from bayesstruct.graphs.spanning_trees.indicators import (
     pair_matrix,
     pair_values,
 )
-from bayesstruct.graphs.spanning_trees.maximum import maximum_spanning_forest
 from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, log_tree_sum, rooted
+from bayesstruct.graphs.spanning_trees.two_kinds import maximum_tree_of
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
@@ -147,9 +147,13 @@ class _IsTree(_OfPairs):
 
 
 class MaximumTree(_OfPairs):
-    """Spanning tree with the greatest sum of weights, as a 0/1 vector."""
+    """Spanning tree with the greatest sum of weights, as a 0/1 vector; `outer` marks outer nodes of two kinds."""
 
+    __props__ = ("outer",)
     dtype = "int8"
+
+    def __init__(self, outer=None):
+        self.outer = outer
 
     def core_shape(self, pairs):
         """One indicator a pair."""
@@ -158,18 +162,17 @@ class MaximumTree(_OfPairs):
     def core(self, vector):
         """Return the tree of one graph."""
         matrix = pair_matrix(vector, -np.inf)
-        return indicators(maximum_spanning_forest(matrix), len(matrix))
+        return indicators(maximum_tree_of(matrix, self.outer), len(matrix))
 
 
 class RootedTree(_OfPairs):
-    """Trees as directed graphs away from their first node: 1 at (parent, child)."""
+    """Trees as directed graphs away from a root: 1 at (parent, child)."""
 
+    __props__ = ("nodes", "root")
     dtype = "int8"
 
-    def __init__(self, nodes):
-        self.nodes = nodes
-
-    __props__ = ("nodes",)
+    def __init__(self, nodes, root=0):
+        self.nodes, self.root = nodes, root
 
     def core_shape(self, pairs):
         """Return the shape of a square matrix."""
@@ -179,8 +182,9 @@ class RootedTree(_OfPairs):
         """Direct the lines of one tree; of any other graph nothing."""
         dag = np.zeros((self.nodes, self.nodes), np.int8)
         if is_spanning_tree(vector):
-            parent = rooted(lines_of(vector), 0)
-            dag[parent[1:], np.arange(1, self.nodes)] = 1
+            parent = rooted(lines_of(vector), self.root)
+            child = np.flatnonzero(parent >= 0)
+            dag[parent[child], child] = 1
         return dag
 
 
@@ -321,14 +325,16 @@ def components_of(indicator: "TensorVariable", nodes: int) -> "TensorVariable":
     return Components(nodes).make_node(pt.as_tensor_variable(indicator)).outputs[0]
 
 
-def maximum_tree(log_weights: "TensorVariable") -> "TensorVariable":
-    """Spanning tree with the greatest sum of log weights, a (..., pairs) vector of 0 and 1."""
-    return MaximumTree().make_node(as_float(log_weights)).outputs[0]
+def maximum_tree(
+    log_weights: "TensorVariable", outer: tuple[bool, ...] | None = None
+) -> "TensorVariable":
+    """Spanning tree with the greatest sum of log weights, a (..., pairs) vector of 0 and 1; `outer` marks outer nodes of two kinds."""
+    return MaximumTree(outer).make_node(as_float(log_weights)).outputs[0]
 
 
-def away_from_root(indicator: "TensorVariable", nodes: int) -> "TensorVariable":
-    """Directed graph (..., nodes, nodes) of a tree, 1 at (parent, child), whose root is the first node."""
-    return RootedTree(nodes).make_node(pt.as_tensor_variable(indicator)).outputs[0]
+def away_from_root(indicator: "TensorVariable", nodes: int, root: int = 0) -> "TensorVariable":
+    """Directed graph (..., nodes, nodes) of a tree, 1 at (parent, child), whose root is by default the first node."""
+    return RootedTree(nodes, root).make_node(pt.as_tensor_variable(indicator)).outputs[0]
 
 
 def mutual_information(

@@ -11,6 +11,7 @@ from bayesstruct.core.expressions import Expressions
 from bayesstruct.core.gibbs import GibbsStep, register_step
 from bayesstruct.core.missing import observed_values
 from bayesstruct.core.recognition import (
+    NotRecognized,
     check_drawn,
     is_claimed,
     is_op,
@@ -21,7 +22,8 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.graphs.spanning_trees.indicators import indicators, pair_matrix
-from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, rooted
+from bayesstruct.graphs.spanning_trees.sums import rooted
+from bayesstruct.graphs.spanning_trees.two_kinds import all_trees
 from bayesstruct.networks.recognition.completed import CompletedStates
 from bayesstruct.networks.steps.complete import NetworkMCMC
 from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
@@ -34,9 +36,18 @@ from bayesstruct.trees.kernels.gaussian import (
     edge_factors,
     posterior_scale,
 )
+from bayesstruct.trees.kernels.mixed import MixedTotals, draw_parameters
+from bayesstruct.trees.priors.mixed_tree import MixedSpanningTreeRV, first_state
 from bayesstruct.trees.priors.spanning_forest import SpanningForestRV
 from bayesstruct.trees.priors.spanning_tree import STEP
-from bayesstruct.trees.recognition import GRAPHS, NumberPart, StatePart, is_tree_variable, tree_part
+from bayesstruct.trees.recognition import (
+    GRAPHS,
+    MixedPart,
+    NumberPart,
+    StatePart,
+    is_tree_variable,
+    tree_part,
+)
 
 if TYPE_CHECKING:
     from bayesstruct.trees.recognition import TreePart
@@ -45,7 +56,8 @@ __all__ = ["TreeDraws"]
 
 _SUPPORTED = (
     "Supported are a SpanningTree or SpanningForest on which nothing depends; a SpanningTree with TreePrecision, TreeMeans and one observed GraphicalNormal, or with "
-    "ProbabilityTables and one observed DiscreteNetwork, complete or not, on which nothing else depends; bs.models.tree makes these"
+    "ProbabilityTables and one observed DiscreteNetwork, complete or not, on which nothing else depends; or a MixedSpanningTree with MixedTreeParameters and "
+    "one observed MixedNetwork; bs.models.tree makes these"
 )
 
 
@@ -140,6 +152,62 @@ class _States:
             self.completed.draw(rng, graph, point)
 
 
+class _Mixed:
+    """Rows of numbers and states, and their parameters given a tree."""
+
+    def __init__(self, model, part: MixedPart, step):
+        self.complete, self.layout = part.missing is None, part.rows.owner.op.layout
+        self.names = [rv.name for rv in part.variables[1:]]
+        [rows] = parameters(part.vector)[1:]
+        self.size = Expressions(model, [rows], step.compile_kwargs, part.tree.name)
+        given = [*unpadded_parameters(part.rows)[2:5], observed_values(model, part.rows)]
+        location, scale, setting, values = Expressions(model, given)(model.initial_point())
+        if not np.isnan(setting).all():
+            raise NotRecognized(
+                f"values of {part.rows.name!r} were set from outside, and a tree has no directions"
+            )
+        self.location, self.scale = (np.broadcast_to(v, np.shape(values)) for v in (location, scale))
+        self.z = (np.asarray(values, float) - location) / scale
+        self.missing = None if self.complete else part.mask.missing
+
+    def start(self, rng, point):
+        """Fill missing values with observed ones of the same column."""
+        for j in np.flatnonzero(self.missing.any(axis=0)):
+            gaps = self.missing[:, j]
+            self.z[gaps, j] = rng.choice(self.z[~gaps, j], gaps.sum())
+
+    def load(self, point):
+        """Take the missing values from the point."""
+        if not self.complete:
+            gaps = self.missing
+            self.z[gaps] = (point[self.names[1]] - self.location[gaps]) / self.scale[gaps]
+
+    def gains(self, point):
+        """Log Bayes factors of the pairs, (p, p)."""
+        [size] = self.size(point)
+        self.totals = MixedTotals(self.z, self.layout.states, float(np.squeeze(size)))
+        return self.totals.weights[1]
+
+    def draw(self, rng, lines, point):
+        """Draw parameters and missing values given the tree."""
+        parent = rooted(lines, first_state(self.layout.states))
+        vector = draw_parameters(self.totals, self.layout, parent, rng)
+        point[self.names[0]] = vector
+        if not self.complete:
+            self._impute(rng, vector, parent)
+            point[self.names[1]] = (self.location + self.scale * self.z)[self.missing]
+
+    def _impute(self, rng, vector, parent):
+        from bayesstruct.networks.kernels.mixed_gaps import draw_gaps
+
+        child, dag = np.flatnonzero(parent >= 0), np.zeros((len(parent),) * 2, np.int8)
+        dag[parent[child], child] = 1
+        gaps = np.flatnonzero(self.missing.any(axis=1))
+        z, free = self.z[gaps], np.ones((len(gaps), len(parent)), bool)
+        draw_gaps(rng, self.layout, vector, dag, z, self.missing[gaps], free)
+        self.z[gaps] = z
+
+
 class _Nothing:
     """No table: the tree has its prior."""
 
@@ -164,6 +232,8 @@ def _table_of(model, part: "TreePart", step) -> Any:
         return _Numbers(model, part, step)
     if isinstance(part, StatePart):
         return _States(model, part, step)
+    if isinstance(part, MixedPart):
+        return _Mixed(model, part, step)
     return _Nothing(model, part, step)
 
 
@@ -187,7 +257,8 @@ class TreeDraws(GibbsStep):
     """Independent draws of a tree and of the parameters given it.
 
     Assigned by ``pm.sample`` to a :class:`bayesstruct.SpanningTree` with the :class:`bayesstruct.distributions.TreePrecision` and
-    :class:`bayesstruct.distributions.TreeMeans` of normal rows or the :class:`bayesstruct.distributions.ProbabilityTables` of rows of states. The
+    :class:`bayesstruct.distributions.TreeMeans` of normal rows or the :class:`bayesstruct.distributions.ProbabilityTables` of rows of states, and to a
+    :class:`bayesstruct.distributions.MixedSpanningTree` with the :class:`bayesstruct.distributions.MixedTreeParameters` of rows of both. The
     parameters are integrated out while the tree is drawn from its exact posterior, a product over its edges
     (:class:`bayesstruct.graphs.spanning_trees.sums.SpanningTrees`); then they are drawn given the tree. If no value is missing and no other variable is
     random, successive draws are independent.
@@ -224,10 +295,12 @@ class TreeDraws(GibbsStep):
         self.tree = tree.name
         # Pairs with the ground, node 0, come first.
         self.ground = tree.owner.op.nodes if is_op(tree, SpanningForestRV) else 0
+        self.outer = tree.owner.op.outer if is_op(tree, MixedSpanningTreeRV) else None
         self.log_weights = Expressions(model, [part.log_weights], self.compile_kwargs, tree.name)
         precision = getattr(part, "precision", None)
         hyper = [part.log_weights, *([] if precision is None else parameters(precision)[1:])]
         hyper += [] if precision is None else parameters(part.mean)[1:]
+        hyper += parameters(part.vector)[1:] if isinstance(part, MixedPart) else []
         fixed = self.table.complete and not random_ancestors(*hyper)
         self.begun = False
         self.trees = self._all_trees(model.initial_point()) if fixed else None
@@ -236,7 +309,7 @@ class TreeDraws(GibbsStep):
         """Sum over all trees given the table."""
         [weights] = self.log_weights(point)
         prior = pair_matrix(np.asarray(weights, float).reshape(-1))
-        return SpanningTrees(prior + self.table.gains(point))
+        return all_trees(prior + self.table.gains(point), self.outer)
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""
