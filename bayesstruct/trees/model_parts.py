@@ -28,7 +28,7 @@ from bayesstruct.networks.priors.incomplete_mixed import IncompleteMixedNetwork,
 from bayesstruct.networks.priors.incomplete_networks import IncompleteDiscreteNetwork
 from bayesstruct.precision.model_parts.rows import observe_rows, warn_size
 from bayesstruct.precision.priors.edges import partial_correlations
-from bayesstruct.trees.ops import away_from_root, mutual_information
+from bayesstruct.trees.ops import away_from_root, edge_strengths, mutual_information
 from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
 from bayesstruct.trees.priors.mixed_tree import MixedSpanningTree, MixedTreeParameters, first_state
 from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTree
@@ -160,7 +160,9 @@ def observe_numbers_and_states(table: "MixedTable", tree: "TensorVariable", size
     location = pm.Data("location", table.location, dims="node")
     scale = pm.Data("scale", table.scale, dims="node")
     vector = MixedTreeParameters("parameter", tree, size, layout=table.layout, dims="term")
-    params = away_from_root(tree, table.p, first_state(table.states)), vector, location, scale
+    root = first_state(table.states)
+    pm.Deterministic("weight", edge_strengths(tree, vector, table.layout, root), dims="pair")
+    params = away_from_root(tree, table.p, root), vector, location, scale
     if not table.missing.any():
         observe_mixed(table, np.zeros(table.values.shape, bool), *params)
     else:

@@ -25,8 +25,11 @@ from bayesstruct.graphs.spanning_trees.two_kinds import maximum_tree_of
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
 
+    from bayesstruct.networks.kernels.mixed_layout import MixedLayout
+
 __all__ = [
     "Components",
+    "EdgeStrengths",
     "LogTreeSum",
     "MaximumTree",
     "MutualInformation",
@@ -34,6 +37,7 @@ __all__ = [
     "TreeProbabilities",
     "away_from_root",
     "components_of",
+    "edge_strengths",
     "is_tree",
     "log_tree_normaliser",
     "maximum_tree",
@@ -254,6 +258,40 @@ class MutualInformation(InterpretedOp):
         return [[False], [False]]
 
 
+class EdgeStrengths(InterpretedOp):
+    """Strengths of the edges of a tree of numbers and states, from the tree and its parameters."""
+
+    __props__ = ("layout", "root")
+
+    def __init__(self, layout, root):
+        self.layout, self.root = layout, root
+
+    def make_node(self, tree, vector):
+        """Apply the Op to a (pairs,) vector and the parameters."""
+        self.register()
+        inputs = [pt.as_tensor_variable(tree), as_float(vector)]
+        return Apply(self, inputs, [pt.tensor(dtype="float64", shape=tree.type.shape)])
+
+    def infer_shape(self, node, input_shapes):
+        """One number a pair."""
+        return [input_shapes[0]]
+
+    def compute(self, tree, vector):
+        """Direct the tree, and put the strength of each column with its parent at the pair."""
+        from bayesstruct.trees.kernels.strengths import edge_strengths
+
+        parent = rooted(lines_of(tree), self.root)
+        child = np.flatnonzero(parent >= 0)
+        matrix = np.zeros((len(parent),) * 2)
+        own = edge_strengths(self.layout, parent, vector)[child]
+        matrix[child, parent[child]] = matrix[parent[child], child] = own
+        return pair_values(matrix)
+
+    def connection_pattern(self, node):
+        """No derivatives."""
+        return [[False], [False]]
+
+
 def _downwards(parent) -> list[int]:
     """All nodes but the root 0, each after its parent."""
     order, below = [0], [np.flatnonzero(parent == v).tolist() for v in range(len(parent))]
@@ -352,3 +390,19 @@ def mutual_information(
         Number of states of each node.
     """
     return MutualInformation(states).make_node(tree, tables).outputs[0]
+
+
+def edge_strengths(
+    tree: "TensorVariable", vector: "TensorVariable", layout: "MixedLayout", root: int
+) -> "TensorVariable":
+    """Strength of the dependence along each edge of a tree of numbers and states, (pairs,); 0 where there is no edge.
+
+    Parameters
+    ----------
+    tree, vector : TensorVariable
+        A :class:`bayesstruct.distributions.MixedSpanningTree` and its :class:`bayesstruct.distributions.MixedTreeParameters`.
+    layout : MixedLayout
+    root : int
+        The first column of states.
+    """
+    return EdgeStrengths(layout, root).make_node(tree, vector).outputs[0]

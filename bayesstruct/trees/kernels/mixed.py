@@ -36,7 +36,7 @@ from bayesstruct.networks.kernels.scores.discrete import BDeu
 from bayesstruct.networks.kernels.scores.gaussian import BGe
 from bayesstruct.trees.kernels.gaussian import posterior_scale
 
-__all__ = ["MixedTotals", "draw_parameters", "log_prior"]
+__all__ = ["MixedTotals", "draw_parameters", "log_prior", "state_values"]
 
 
 class MixedTotals:
@@ -126,6 +126,12 @@ def _places(layout: MixedLayout, child: int, above: int) -> np.ndarray:
     """Places of the intercepts and of the coefficients of the parent's features, (1 + features, outputs)."""
     used = np.append(0, 1 + np.flatnonzero(layout.owner == above)) if above >= 0 else np.array([0])
     return layout.coefficients[child][:, used].T
+
+
+def state_values(layout: MixedLayout, child: int, above: int, vector: np.ndarray) -> np.ndarray:
+    """Linear predictors of a column in each state of its parent, (states, outputs); of a parent with numbers, and of none, its coefficients."""
+    own = vector[_places(layout, child, above)]
+    return _values(own) if above >= 0 and layout.states[above] else own
 
 
 def _state_counts(above, totals, child):
@@ -233,9 +239,10 @@ def log_prior(layout: MixedLayout, parent: np.ndarray, vector: np.ndarray, size:
     total, rest = 0.0, vector.copy()
     for child, above in enumerate(parent.tolist()):
         places = _places(layout, child, above)
-        own, rest[places], rest[layout.extras[child]] = vector[places], 0.0, 0.0
+        rest[places], rest[layout.extras[child]] = 0.0, 0.0
+        own = state_values(layout, child, above, vector)
         if layout.states[child]:
-            total += _log_table(_values(own) if above >= 0 else own, size)
+            total += _log_table(own, size)
             continue
         scale = vector[layout.extras[child][0]]
         if not scale > 0.0:
@@ -265,8 +272,7 @@ def _log_normal(values, variance):
     return -0.5 * (values**2 / variance + np.log(2.0 * np.pi * variance)).sum()
 
 
-def _log_means(contrasts, scale, size):
-    means = _values(contrasts)
+def _log_means(means, scale, size):
     return _log_normal(means, scale**2 / size) + _log_scale(scale, size + 2.0, size)
 
 
