@@ -133,6 +133,7 @@ from bayesstruct.sparse.priors.spike_and_slab import (
 )
 from bayesstruct.sparse.priors.tree_laplace import TreeLaplace
 from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
+from bayesstruct.trees.priors.mixed_tree import MixedSpanningTree, MixedTreeParameters
 from bayesstruct.trees.priors.spanning_forest import SpanningForest
 from bayesstruct.trees.priors.spanning_tree import SpanningTree, from_lower_triangle
 
@@ -220,6 +221,8 @@ __all__ = [
     "MissingWeightedValues",
     "MixedNetwork",
     "MixedParameters",
+    "MixedSpanningTree",
+    "MixedTreeParameters",
     "NeighbourRegressions",
     "NetworkCovariance",
     "NodeInclusion",
