@@ -31,7 +31,9 @@ def score_of_columns(data: Any, score: str, kinds: Any, states: Any) -> str:
     """
     if score != MIXED:
         if kinds is not None:
-            raise ValueError(f"`kinds` belongs to the score 'mixed', not to {score!r}; leave it out")
+            raise ValueError(
+                f"`kinds` belongs to the score 'mixed', not to {score!r}; leave it out"
+            )
         return score
     if isinstance(kinds, Mapping) and (odd := [k for k, own in kinds.items() if own not in _KINDS]):
         raise ValueError(

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.arguments import choice, sample_size
+from bayesstruct.data.arguments import choice, number, sample_size, whole_number
 from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.graphs.spanning_trees.forests import SharedForests
 from bayesstruct.graphs.spanning_trees.two_kinds import all_trees, maximum_tree_of
 from bayesstruct.networks.data.tables import network_table
 from bayesstruct.trees.data import MIXED, mixed_tree_table, score_of_columns
@@ -31,9 +32,17 @@ if TYPE_CHECKING:
 
     from bayesstruct.data.intake import TableLike
     from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
-    from bayesstruct.graphs.spanning_trees.two_kinds import TreesOfTwoKinds
+    from bayesstruct.graphs.spanning_trees.forests import SharedForests
+from bayesstruct.graphs.spanning_trees.two_kinds import TreesOfTwoKinds
 
-__all__ = ["TreePosterior", "tree_log_odds", "tree_posterior"]
+__all__ = [
+    "ForestPosterior",
+    "TreePosterior",
+    "beta_shapes",
+    "forest_posterior",
+    "tree_log_odds",
+    "tree_posterior",
+]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,7 +240,9 @@ def tree_posterior(
     """
     choice("score", score, ("bge", "bdeu", MIXED))
     score = score_of_columns(data, score, kinds, states)
-    table, alone, gains = _table_score(data, score, sample_size(equivalent_sample_size), states, kinds)
+    table, alone, gains = _table_score(
+        data, score, sample_size(equivalent_sample_size), states, kinds
+    )
     numbers = np.array(table.states) == 0 if score == MIXED else None
     odds = tree_log_odds(table.names, edge_probability, forbidden, numbers)
     # Both directions are the same number but for rounding.
@@ -259,8 +270,169 @@ def _table_score(data, score, size, states, kinds):
     return table, alone, pairs - alone[:, None]
 
 
-def tree_log_odds(names, probability, forbidden, numbers=None) -> np.ndarray:
-    """Log prior odds of the edges, -inf where there is none; a TableError if no tree is left.
+@dataclass(frozen=True, eq=False, repr=False)
+class ForestPosterior:
+    """Exact posterior over the forests of the columns of a table; made by :func:`forest_posterior`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The p columns.
+    forests : SharedForests
+        The posterior of forests of column numbers, and of their share of edges.
+    log_independent : float
+        Log marginal likelihood of the table if all columns are independent.
+    """
+
+    names: tuple[str, ...]
+    forests: SharedForests
+    log_independent: float
+
+    def __repr__(self) -> str:
+        return f"ForestPosterior({len(self.names):,} variables)"
+
+    @cached_property
+    def edge_probabilities(self) -> "pd.DataFrame":
+        """Posterior probability of each edge, (p, p), symmetric; the diagonal is 0."""
+        import pandas as pd
+
+        return pd.DataFrame(self.forests.probabilities, list(self.names), list(self.names))
+
+    @cached_property
+    def components(self) -> "pd.Series":
+        """Posterior probability of each number of components, 1 to p, to about six digits."""
+        import pandas as pd
+
+        index = pd.RangeIndex(1, len(self.names) + 1, name="components")
+        return pd.Series(self.forests.components, index, name="probability")
+
+    @property
+    def log_evidence(self) -> float:
+        """Log marginal likelihood of the table, with forests and their share of edges summed over; numbers are standardised."""
+        return self.log_independent + self.forests.log_evidence
+
+    @property
+    def edge_share(self) -> tuple[float, float]:
+        """Posterior mean and standard deviation of the share of edges."""
+        share, p = self.forests.share
+        mean = float(p @ share)
+        return mean, float(np.sqrt(p @ (share - mean) ** 2))
+
+    def draw(self, draws: int = 1000, random_seed: Any = None) -> list[np.ndarray]:
+        """Draw independent forests from the posterior.
+
+        Parameters
+        ----------
+        draws : int, default 1000
+        random_seed : int or numpy.random.Generator, optional
+
+        Returns
+        -------
+        list of (edges, 2) ndarray of int
+            The edges of each forest, as positions of the columns in increasing order.
+        """
+        return self.forests.draw(whole_number("draws", draws, 0), random_seed)
+
+    def log_probability(self, lines: "ArrayLike") -> float:
+        """Log posterior probability of a forest.
+
+        Parameters
+        ----------
+        lines : (edges, 2) array_like of int
+            Positions of the columns that each edge joins; that they form a forest is not checked.
+        """
+        return self.forests.log_probability(lines)
+
+
+def forest_posterior(
+    data: "TableLike",
+    *,
+    score: str = "bge",
+    edge_share: tuple[float, float] = (1.0, 1.0),
+    edge_probability: "float | pd.DataFrame | ArrayLike" = 0.5,
+    forbidden: Iterable[tuple[str, str]] = (),
+    equivalent_sample_size: float = 1.0,
+    states: "dict | list | None" = None,
+) -> ForestPosterior:
+    r"""Exact posterior over all forests of up to some hundred columns: trees of some columns each.
+
+        A forest has no cycle, and its columns may be in several components, which are independent of each other. Parameters are integrated out, and all forests
+        and numbers of components are summed over, so that nothing is sampled and nothing has to converge.
+
+        Parameters
+        ----------
+        data : DataFrame or array_like
+            (n, p) table without missing values, p at least 2: numbers, which are standardised, or states.
+        score : {"bge", "bdeu"}
+            Marginal likelihood, as in :func:`bayesstruct.exact.tree_posterior`.
+        edge_share : (float, float), default (1, 1)
+            Shapes a and b of the beta prior of the share of edges: the number of edges over p - 1. With (1, 1) each number of components has the
+            same prior probability. See the notes.
+        edge_probability : float, (p, p) array_like or DataFrame, default 0.5
+            As in :func:`bayesstruct.exact.tree_posterior`, prior odds of the edges relative to each other: one number for all makes no difference.
+        forbidden : iterable of pairs of str
+            Edges that no forest has.
+        equivalent_sample_size : float, default 1
+            Rows that the prior is worth.
+        states : list or dict of lists, optional
+            All states of columns of states, as in :func:`bayesstruct.models.bayesian_network`.
+
+        Returns
+        -------
+        ForestPosterior
+            With ``edge_probabilities``, ``components``, ``edge_share``, ``draw(draws, random_seed=)``, ``log_evidence``.
+
+        Raises
+        ------
+        TableError
+            If the table cannot be used or has missing values, an option names no column, or all edges are forbidden.
+        ValueError
+            If an option is out of range.
+
+        Notes
+        -----
+        The prior of a forest with the components C given the share s is :math:`\propto \prod_{ij} w_{ij} \prod_C |C|
+    ho`, with the prior odds w of its edges and
+        :math:`
+    ho \propto (1 - s) / s` (:class:`bayesstruct.SpanningForest`). With equal odds the number of edges is binomial, s being the probability
+        of each of p - 1, and forests with the same number of components have probabilities in proportion to the product of the sizes of these:
+        components of about the same size are preferred a little. With a = b = 1 a forest of two columns has an edge with probability 1/2.
+
+        The sum over s is a trapezoidal rule (:mod:`bayesstruct.graphs.spanning_trees.forests`), each of whose hundreds of terms takes
+        :math:`O(p^3)` operations.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> a = rng.normal(size=100)
+        >>> table = np.column_stack([a, a + rng.normal(size=100), rng.normal(size=100)])
+        >>> posterior = forest_posterior(table)
+        >>> int(posterior.components.idxmax())
+        2
+    """
+    choice("score", score, ("bge", "bdeu"))
+    shapes = beta_shapes(edge_share)
+    table, alone, gains = _table_score(
+        data, score, sample_size(equivalent_sample_size), states, None
+    )
+    odds = tree_log_odds(table.names, edge_probability, forbidden, forest=True)
+    forests = SharedForests(odds, (gains + gains.T) / 2.0, shapes)
+    return ForestPosterior(table.names, forests, float(alone.sum()))
+
+
+def beta_shapes(edge_share: Any) -> tuple[float, float]:
+    """Check the two shapes of the beta prior of the share of edges."""
+    if not isinstance(edge_share, list | tuple | np.ndarray) or len(edge_share) != 2:
+        raise ValueError(
+            f"`edge_share` is the two shapes of a beta distribution, such as (1, 1), not {edge_share!r}"
+        )
+    first, second = (number("edge_share", v, least=0.01, most=1e6) for v in edge_share)
+    return float(first), float(second)
+
+
+def tree_log_odds(names, probability, forbidden, numbers=None, *, forest=False) -> np.ndarray:
+    """Log prior odds of the edges, -inf where there is none; a TableError if no tree is left, or for a forest no edge.
 
     `numbers` marks columns of numbers among others of states, which form a tree among themselves.
     """
@@ -274,6 +446,10 @@ def tree_log_odds(names, probability, forbidden, numbers=None) -> np.ndarray:
         odds = np.log(q) - np.log1p(-q)
     np.fill_diagonal(odds, -np.inf)
     allowed = np.isfinite(odds)
+    if forest:
+        if not allowed.any():
+            raise TableError("all edges are forbidden, which leaves nothing to learn: allow one")
+        return odds
     _refuse_cut(names, allowed)
     if numbers is not None:
         _refuse_cut_states(names, allowed, np.flatnonzero(~numbers))
@@ -297,4 +473,6 @@ def _refuse_cut(names, allowed, what="columns", why="") -> None:
 def _refuse_cut_states(names, allowed, states) -> None:
     """Raise a TableError if the allowed edges do not connect all columns of states among themselves."""
     why = ", and states are not joined over numbers"
-    _refuse_cut([names[i] for i in states], allowed[np.ix_(states, states)], "columns of states", why)
+    _refuse_cut(
+        [names[i] for i in states], allowed[np.ix_(states, states)], "columns of states", why
+    )

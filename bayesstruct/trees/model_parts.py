@@ -12,6 +12,7 @@ from bayesstruct.core.tables.missing_states import MissingStates
 from bayesstruct.core.tables.rows import remember_rows
 from bayesstruct.data.coding import coding_of
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior
+from bayesstruct.graphs.spanning_trees.forests import SharedForests, log_mean_eigenvalue
 from bayesstruct.graphs.spanning_trees.indicators import pair_matrix, pair_values
 from bayesstruct.graphs.spanning_trees.two_kinds import all_trees
 from bayesstruct.networks.model_parts import (
@@ -31,6 +32,7 @@ from bayesstruct.precision.priors.edges import partial_correlations
 from bayesstruct.trees.ops import away_from_root, edge_strengths, mutual_information
 from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
 from bayesstruct.trees.priors.mixed_tree import MixedSpanningTree, MixedTreeParameters, first_state
+from bayesstruct.trees.priors.spanning_forest import SpanningForest
 from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTree
 
 if TYPE_CHECKING:
@@ -40,7 +42,13 @@ if TYPE_CHECKING:
     from bayesstruct.data.table import Table
     from bayesstruct.networks.data.mixed_tables import MixedTable
 
-__all__ = ["observe_numbers", "observe_numbers_and_states", "observe_states", "random_tree"]
+__all__ = [
+    "observe_numbers",
+    "observe_numbers_and_states",
+    "observe_states",
+    "random_forest",
+    "random_tree",
+]
 
 _MATRIX = ("node", "node_")
 _SEED, _DRAWS = 20150201, 1000  # of coefficients; fixed: equal models give equal Bayes factors
@@ -86,6 +94,34 @@ def random_tree(
     EdgeEnds.in_model(source, target).record()
     EdgePrior(prior).record()
     return tree
+
+
+def random_forest(
+    table: "Table | StateTable", log_odds: np.ndarray, shapes: tuple[float, float]
+) -> "TensorVariable":
+    """Add the forest of the columns as ``edge`` with its share of edges, and record what readers of its edges need.
+
+    Parameters
+    ----------
+    table : Table or StateTable
+    log_odds : (p, p) ndarray
+        Prior log odds of the edges, -inf for those that are forbidden.
+    shapes : (float, float)
+        Of the beta prior of the share of edges.
+    """
+    source, target = table.edge_index
+    share = pm.Beta("edge_share", *shapes)
+    logit = pt.log(share) - pt.log1p(-share)
+    # See SharedForests: the share is that of a binomial number of edges if their weights are equal.
+    roots = log_mean_eigenvalue(log_odds) - logit
+    weights = log_odds[source, target]
+    forest = SpanningForest("edge", weights, roots, dims="pair")
+    if np.isfinite(weights).all() and np.ptp(weights) == 0.0:
+        claim(share, STEP)
+    EdgeEnds.in_model(source, target).record()
+    EdgePrior(SharedForests(log_odds, 0.0, shapes).probabilities[source, target]).record()
+    pm.Deterministic("components", table.p - forest.sum())
+    return forest
 
 
 def _mean_probabilities(log_odds, design, scale, numbers):

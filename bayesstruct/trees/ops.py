@@ -13,13 +13,19 @@ from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.core.tensors import as_float
 from bayesstruct.graphs.spanning_trees.indicators import (
     indicators,
+    is_forest,
     is_spanning_tree,
     lines_of,
     node_count,
     pair_matrix,
     pair_values,
 )
-from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, log_tree_sum, rooted
+from bayesstruct.graphs.spanning_trees.sums import (
+    SpanningTrees,
+    log_tree_sum,
+    rooted,
+    rooted_forest,
+)
 from bayesstruct.graphs.spanning_trees.two_kinds import maximum_tree_of
 
 if TYPE_CHECKING:
@@ -170,7 +176,7 @@ class MaximumTree(_OfPairs):
 
 
 class RootedTree(_OfPairs):
-    """Trees as directed graphs away from a root: 1 at (parent, child)."""
+    """Trees and forests as directed graphs away from roots: 1 at (parent, child)."""
 
     __props__ = ("nodes", "root")
     dtype = "int8"
@@ -183,10 +189,10 @@ class RootedTree(_OfPairs):
         return self.nodes, self.nodes
 
     def core(self, vector):
-        """Direct the lines of one tree; of any other graph nothing."""
+        """Direct the lines of one forest; of any other graph nothing."""
         dag = np.zeros((self.nodes, self.nodes), np.int8)
-        if is_spanning_tree(vector):
-            parent = rooted(lines_of(vector), self.root)
+        if is_forest(vector):
+            parent = rooted_forest(lines_of(vector), self.nodes, self.root)
             child = np.flatnonzero(parent >= 0)
             dag[parent[child], child] = 1
         return dag
@@ -239,12 +245,14 @@ class MutualInformation(InterpretedOp):
 
     def compute(self, tree, tables):
         """Go away from the root with the probabilities of the states of each node."""
-        lines = lines_of(tree)
-        parent, d = rooted(lines, 0), len(self.states)
-        share: list = [tables[0, : self.states[0]]] + [None] * (d - 1)
+        d = len(self.states)
+        parent, share = rooted_forest(lines_of(tree), d), {}
         matrix = np.zeros((d, d))
         for child in _downwards(parent):
             above, k = parent[child], self.states[child]
+            if above < 0:
+                share[child] = tables[child, :k]
+                continue
             given = tables[child, : self.states[above] * k].reshape(-1, k)
             joint = share[above][:, None] * given
             share[child] = joint.sum(axis=0)
@@ -293,11 +301,12 @@ class EdgeStrengths(InterpretedOp):
 
 
 def _downwards(parent) -> list[int]:
-    """All nodes but the root 0, each after its parent."""
-    order, below = [0], [np.flatnonzero(parent == v).tolist() for v in range(len(parent))]
+    """All nodes, each after its parent."""
+    order = np.flatnonzero(parent < 0).tolist()
+    below = [np.flatnonzero(parent == v).tolist() for v in range(len(parent))]
     for node in order:
         order.extend(below[node])
-    return order[1:]
+    return order
 
 
 def _nodes(vectors) -> int:
@@ -371,7 +380,10 @@ def maximum_tree(
 
 
 def away_from_root(indicator: "TensorVariable", nodes: int, root: int = 0) -> "TensorVariable":
-    """Directed graph (..., nodes, nodes) of a tree, 1 at (parent, child), whose root is by default the first node."""
+    """Directed graph (..., nodes, nodes) of a tree, 1 at (parent, child), whose root is by default the first node.
+
+    The roots of the other components of a forest are their first nodes.
+    """
     return RootedTree(nodes, root).make_node(pt.as_tensor_variable(indicator)).outputs[0]
 
 
@@ -383,7 +395,7 @@ def mutual_information(
     Parameters
     ----------
     tree : TensorVariable
-        (pairs,), of 0 and 1.
+        (pairs,), of 0 and 1; or a forest.
     tables : TensorVariable
         (p, cells), :class:`bayesstruct.distributions.ProbabilityTables` of the tree away from its first node.
     states : sequence of int

@@ -17,7 +17,7 @@ from bayesstruct.core.tables.predictions import StateRows, register_prediction
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS, chosen_draws
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.posteriors.reading import read_edges
-from bayesstruct.graphs.spanning_trees.sums import rooted
+from bayesstruct.graphs.spanning_trees.sums import rooted_forest
 from bayesstruct.graphs.tables.edges import EDGE_READERS, edge_table
 from bayesstruct.networks.priors.records import NetworkStates
 from bayesstruct.networks.reading.conditionals import drawn_networks
@@ -49,7 +49,7 @@ def with_rooted_trees(
     draws : xarray.Dataset
         Some or all of its draws.
     root : int, default 0
-        Another column from which trees are directed.
+        Another column from which trees are directed; other components of forests are from their first columns.
 
     Returns
     -------
@@ -59,9 +59,11 @@ def with_rooted_trees(
     edge = draws["edge"].transpose(*SAMPLE_DIMS, ...).values
     shape, d = edge.shape[:2], len(posterior.variables)
     ends = np.transpose([posterior.source, posterior.target])
-    dag, child = np.zeros((*shape, d, d), np.int8), np.delete(np.arange(d), root)
+    dag = np.zeros((*shape, d, d), np.int8)
     for c, m in np.ndindex(shape):
-        dag[c, m, rooted(ends[edge[c, m] != 0], root)[child], child] = 1
+        parent = rooted_forest(ends[edge[c, m] != 0], d, root)
+        child = np.flatnonzero(parent >= 0)
+        dag[c, m, parent[child], child] = 1
     return draws.assign(dag=((*SAMPLE_DIMS, "node", "node_"), dag))
 
 

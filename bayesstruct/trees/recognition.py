@@ -5,16 +5,19 @@ from typing import TYPE_CHECKING
 
 import pytensor.tensor as pt
 
+from pymc.distributions.transforms import LogOddsTransform
+
 from bayesstruct.core.recognition import (
     NotRecognized,
     children_of,
+    is_claimed,
     is_op,
     parameters,
     same_value,
     unpad,
     unpadded_parameters,
 )
-from bayesstruct.core.tensors import random_ancestors
+from bayesstruct.core.tensors import is_beta, random_ancestors
 from bayesstruct.networks.priors.discrete_network import DiscreteNetworkRV, ProbabilityTablesRV
 from bayesstruct.networks.priors.incomplete_networks import IncompleteDiscreteNetworkRV
 from bayesstruct.networks.priors.incomplete_mixed import (
@@ -32,7 +35,7 @@ from bayesstruct.trees.ops import RootedTree
 from bayesstruct.trees.priors.gaussian import TreeMeansRV, TreePrecisionRV
 from bayesstruct.trees.priors.mixed_tree import MixedSpanningTreeRV, MixedTreeParametersRV
 from bayesstruct.trees.priors.spanning_forest import SpanningForestRV
-from bayesstruct.trees.priors.spanning_tree import SpanningTreeRV
+from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTreeRV
 
 if TYPE_CHECKING:
     from pymc import Model
@@ -44,6 +47,7 @@ __all__ = [
     "NumberPart",
     "StatePart",
     "TreePart",
+    "claimed_share",
     "is_tree_variable",
     "tree_of",
     "tree_part",
@@ -189,8 +193,6 @@ def tree_part(model: "Model", tree: "TensorVariable") -> TreePart:
     children = children_of(model, tree)
     if not children:
         return TreePart(tree)
-    if is_op(tree, SpanningForestRV):
-        raise NotRecognized(f"{children[0].name!r} depends on it, and it is a forest")
     if any(is_op(child, TreePrecisionRV) for child in children):
         return _numbers(model, tree, children)
     if any(is_op(child, MixedTreeParametersRV) for child in children):
@@ -198,6 +200,32 @@ def tree_part(model: "Model", tree: "TensorVariable") -> TreePart:
     if not any(is_op(child, (ProbabilityTablesRV, *_STATES)) for child in children):
         _refuse(children, tree)
     return _states(model, tree, children)
+
+
+def claimed_share(model: "Model", part: TreePart) -> "TensorVariable | None":
+    """Return the share of edges of a forest that is drawn together with it, if there is one.
+
+    That is a beta variable with fixed shapes which :func:`bayesstruct.trees.model_parts.random_forest` has claimed: log weights of edges
+    are equal and those of roots as they have to be for the number of edges to be binomial.
+
+    Raises
+    ------
+    NotRecognized
+        If something else depends on it.
+    """
+    if not is_op(part.tree, SpanningForestRV):
+        return None
+    found = [rv for rv in model.free_RVs if is_beta(rv) and is_claimed(rv, STEP)]
+    if not found:
+        return None
+    [share] = found
+    if children_of(model, share) != [part.tree]:
+        raise NotRecognized(f"something else than {part.tree.name!r} depends on {share.name!r}")
+    if random_ancestors(*parameters(share)) or not isinstance(
+        model.rvs_to_transforms.get(share), LogOddsTransform
+    ):
+        raise NotRecognized(f"{share.name!r} has random shapes or another transform")
+    return share
 
 
 def _numbers(model, tree, children):
@@ -262,7 +290,9 @@ def _mixed(model, tree, children):
     if used is not vector or tree_of(rows) is not tree or vector.owner.op.layout != layout:
         raise NotRecognized(f"{rows.name!r} has another graph or other parameters")
     if not is_op(tree, MixedSpanningTreeRV) or tree.owner.op.outer != numbers:
-        raise NotRecognized(f"{tree.name!r} is no MixedSpanningTree of the numbers of {rows.name!r}")
+        raise NotRecognized(
+            f"{tree.name!r} is no MixedSpanningTree of the numbers of {rows.name!r}"
+        )
     if random_ancestors(*units):
         raise NotRecognized(f"location or scale of {rows.name!r} is random")
     if missing is not None:

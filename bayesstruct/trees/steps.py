@@ -22,7 +22,8 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.graphs.spanning_trees.indicators import indicators, pair_matrix
-from bayesstruct.graphs.spanning_trees.sums import rooted
+from bayesstruct.graphs.spanning_trees.forests import forest_lines, log_roots_of
+from bayesstruct.graphs.spanning_trees.sums import rooted, rooted_forest
 from bayesstruct.graphs.spanning_trees.two_kinds import all_trees
 from bayesstruct.networks.recognition.completed import CompletedStates
 from bayesstruct.networks.steps.complete import NetworkMCMC
@@ -45,6 +46,7 @@ from bayesstruct.trees.recognition import (
     MixedPart,
     NumberPart,
     StatePart,
+    claimed_share,
     is_tree_variable,
     tree_part,
 )
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["TreeDraws"]
 
 _SUPPORTED = (
-    "Supported are a SpanningTree or SpanningForest on which nothing depends; a SpanningTree with TreePrecision, TreeMeans and one observed GraphicalNormal, or with "
+    "Supported are a SpanningTree or SpanningForest on which nothing depends; one of these with TreePrecision, TreeMeans and one observed GraphicalNormal, or with "
     "ProbabilityTables and one observed DiscreteNetwork, complete or not, on which nothing else depends; or a MixedSpanningTree with MixedTreeParameters and "
     "one observed MixedNetwork; bs.models.tree makes these"
 )
@@ -143,9 +145,10 @@ class _States:
 
     def draw(self, rng, lines, point):
         """Draw tables and missing values given the tree."""
-        parent = rooted(lines, 0)
-        graph = np.zeros((len(parent), len(parent)), np.int8)
-        graph[parent[1:], np.arange(1, len(parent))] = 1
+        p = len(self.table.states)
+        parent, graph = rooted_forest(lines, p), np.zeros((p, p), np.int8)
+        child = np.flatnonzero(parent >= 0)
+        graph[parent[child], child] = 1
         if self.complete:
             self.table.draw_tables(rng, graph, self.columns, point)
         else:
@@ -166,7 +169,9 @@ class _Mixed:
             raise NotRecognized(
                 f"values of {part.rows.name!r} were set from outside, and a tree has no directions"
             )
-        self.location, self.scale = (np.broadcast_to(v, np.shape(values)) for v in (location, scale))
+        self.location, self.scale = (
+            np.broadcast_to(v, np.shape(values)) for v in (location, scale)
+        )
         self.z = (np.asarray(values, float) - location) / scale
         self.missing = None if self.complete else part.mask.missing
 
@@ -214,17 +219,36 @@ class _Nothing:
     complete = True
 
     def __init__(self, model, part, step):
-        self.name = part.tree.name
+        self.nodes = part.tree.owner.op.nodes
 
     def load(self, point):
         """Leave the point as it is."""
 
     def gains(self, point):
         """No Bayes factors."""
-        return 0.0
+        return np.zeros((self.nodes, self.nodes))
 
     def draw(self, rng, lines, point):
         """Leave the point as it is."""
+
+
+class _Share:
+    """Share of the edges of a forest, given how many there are."""
+
+    def __init__(self, model, share, step):
+        self.name = model.rvs_to_values[share].name
+        shapes = Expressions(model, parameters(share))(model.initial_point())
+        self.shapes = [float(np.squeeze(v)) for v in shapes]
+
+    def draw(self, rng, point, edges, nodes):
+        """Draw its log odds: the number of edges is binomial given it, with a beta prior."""
+        a, b = self.shapes
+        # Logarithms of gamma variates, whose ratio does not end in 0 or 1.
+        first, second = (
+            np.log(rng.standard_gamma(v + 1.0)) - rng.standard_exponential() / v
+            for v in (a + edges, b + nodes - 1 - edges)
+        )
+        point[self.name] = np.asarray(first - second)
 
 
 def _table_of(model, part: "TreePart", step) -> Any:
@@ -263,6 +287,9 @@ class TreeDraws(GibbsStep):
     (:class:`bayesstruct.graphs.spanning_trees.sums.SpanningTrees`); then they are drawn given the tree. If no value is missing and no other variable is
     random, successive draws are independent.
 
+    A :class:`bayesstruct.SpanningForest` takes the place of the tree with parameters of one kind of columns. A beta distributed share of its edges that
+    :func:`bayesstruct.models.forest` has made is drawn given their number.
+
     Missing values are drawn given tree and parameters, and the tree given the completed table: a Markov chain, which mixes the more slowly the
     more values are missing. It begins with observed values of the same columns.
 
@@ -290,11 +317,12 @@ class TreeDraws(GibbsStep):
         tree = only_one(drawn, GRAPHS, "trees and forests", _SUPPORTED)
         with refusals(tree, _SUPPORTED):
             part = tree_part(model, tree)
-            check_drawn(part.variables, drawn)
+            share = claimed_share(model, part)
+            check_drawn([*part.variables, *([] if share is None else [share])], drawn)
             self.table = _table_of(model, part, self)
         self.tree = tree.name
-        # Pairs with the ground, node 0, come first.
-        self.ground = tree.owner.op.nodes if is_op(tree, SpanningForestRV) else 0
+        # Pairs with the ground, node 0 of the trees that stand for forests, come first.
+        self.ground, self.nodes = is_op(tree, SpanningForestRV), tree.owner.op.nodes
         self.outer = tree.owner.op.outer if is_op(tree, MixedSpanningTreeRV) else None
         self.log_weights = Expressions(model, [part.log_weights], self.compile_kwargs, tree.name)
         precision = getattr(part, "precision", None)
@@ -302,14 +330,17 @@ class TreeDraws(GibbsStep):
         hyper += [] if precision is None else parameters(part.mean)[1:]
         hyper += parameters(part.vector)[1:] if isinstance(part, MixedPart) else []
         fixed = self.table.complete and not random_ancestors(*hyper)
+        self.share = None if share is None else _Share(model, share, self)
         self.begun = False
         self.trees = self._all_trees(model.initial_point()) if fixed else None
 
     def _all_trees(self, point):
         """Sum over all trees given the table."""
         [weights] = self.log_weights(point)
-        prior = pair_matrix(np.asarray(weights, float).reshape(-1))
-        return all_trees(prior + self.table.gains(point), self.outer)
+        prior, gains = pair_matrix(np.asarray(weights, float).reshape(-1)), self.table.gains(point)
+        if self.ground:
+            gains = np.pad(gains, (1, 0))  # of the ground none
+        return all_trees(prior + gains, self.outer)
 
     def setup_chain(self, rng, tune, draws):
         """Take the generator of the chain."""
@@ -326,9 +357,14 @@ class TreeDraws(GibbsStep):
         self.begun = True
         trees = self._all_trees(point) if self.trees is None else self.trees
         [lines] = trees.draw(1, self.rng)
-        point[self.tree] = indicators(lines, trees.n)[self.ground :]
-        self.table.draw(self.rng, lines, point)
         score = trees.log_probability(lines)
+        if self.ground:
+            score += log_roots_of(lines, trees.log_weights[0, 1:])
+            lines = forest_lines(lines)
+        point[self.tree] = indicators(lines, self.nodes)
+        self.table.draw(self.rng, lines, point)
+        if self.share is not None:
+            self.share.draw(self.rng, point, len(lines), self.nodes)
         return point, [{"log_score": score, "change": -np.expm1(min(score, 0.0))}]
 
     @staticmethod

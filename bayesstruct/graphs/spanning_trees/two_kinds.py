@@ -57,7 +57,10 @@ class TreesOfTwoKinds:
     def __init__(self, log_weights: "ArrayLike", outer: "ArrayLike"):
         self.log_weights = log_weight_matrix(log_weights)
         self.n, self.outer = len(self.log_weights), np.asarray(outer, bool)
-        self._inner_nodes, self._outer_nodes = np.flatnonzero(~self.outer), np.flatnonzero(self.outer)
+        self._inner_nodes, self._outer_nodes = (
+            np.flatnonzero(~self.outer),
+            np.flatnonzero(self.outer),
+        )
         self._inner, self._outer = (SpanningTrees(own) for own in _parts(self.log_weights, outer))
 
     @property

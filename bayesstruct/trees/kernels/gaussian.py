@@ -15,7 +15,7 @@ import numpy as np
 
 from scipy.special import gammaln
 
-from bayesstruct.graphs.spanning_trees.sums import rooted
+from bayesstruct.graphs.spanning_trees.sums import rooted_forest
 
 __all__ = ["draw_means", "draw_precision", "edge_factors", "posterior_scale"]
 
@@ -71,12 +71,12 @@ def draw_precision(
     matrix: np.ndarray,
     floor: float = 0.0,
 ) -> np.ndarray:
-    """Draw the precision matrix of a tree, column by column away from a root.
+    """Draw the precision matrix of a tree or forest, column by column away from roots.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-    lines : (p - 1, 2) ndarray of int
+    lines : (edges, 2) ndarray of int
     degrees_of_freedom : float
     matrix : (p, p) ndarray
         Scale matrix, of which the diagonal and the entries at edges are used.
@@ -89,18 +89,20 @@ def draw_precision(
         Zero where there is no edge.
     """
     p = len(matrix)
-    parent, child = rooted(lines, 0)[1:], np.arange(1, p)
+    parent = rooted_forest(lines, p)
+    child = np.flatnonzero(parent >= 0)
+    parent = parent[child]
     # A column given its parent is a regression: noise variance first, then the coefficient.
-    above, both, own = matrix[parent, parent], matrix[parent, child], np.diag(matrix)
-    left = np.append(own[0], np.maximum(own[child] - both**2 / above, floor))
-    shape = np.full(p, 0.5 * (degrees_of_freedom + 1.0))
-    shape[0] = 0.5 * degrees_of_freedom
+    above, both = matrix[parent, parent], matrix[parent, child]
+    left, shape = np.diag(matrix).copy(), np.full(p, 0.5 * degrees_of_freedom)
+    left[child] = np.maximum(left[child] - both**2 / above, floor)
+    shape[child] += 0.5
     noise = 0.5 * left / rng.standard_gamma(shape)
-    slope = both / above + np.sqrt(noise[1:] / above) * rng.standard_normal(p - 1)
+    slope = both / above + np.sqrt(noise[child] / above) * rng.standard_normal(len(child))
     precision = np.zeros((p, p))
-    precision[parent, child] = precision[child, parent] = -slope / noise[1:]
+    precision[parent, child] = precision[child, parent] = -slope / noise[child]
     diagonal = 1.0 / noise
-    np.add.at(diagonal, parent, slope**2 / noise[1:])
+    np.add.at(diagonal, parent, slope**2 / noise[child])
     precision[np.diag_indices(p)] = diagonal
     return precision
 

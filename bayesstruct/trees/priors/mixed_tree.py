@@ -124,9 +124,7 @@ class MixedSpanningTree(Discrete):
     rv_type, rv_op = MixedSpanningTreeRV, MixedSpanningTreeRV.rv_op
 
     @classmethod
-    def dist(
-        cls, log_weights: "TensorLike", *, numbers: "ArrayLike", **kwargs
-    ) -> "TensorVariable":
+    def dist(cls, log_weights: "TensorLike", *, numbers: "ArrayLike", **kwargs) -> "TensorVariable":
         """Create the distribution without a model."""
         weights, outer = pair_weights(log_weights), tuple(map(bool, np.ravel(numbers)))
         nodes = node_count(weights.type.shape[-1])
