@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from bayesstruct.data.intake import TableLike
-    from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
     from bayesstruct.graphs.spanning_trees.forests import SharedForests
+    from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
 from bayesstruct.graphs.spanning_trees.two_kinds import TreesOfTwoKinds
 
 __all__ = [
@@ -356,60 +356,58 @@ def forest_posterior(
 ) -> ForestPosterior:
     r"""Exact posterior over all forests of up to some hundred columns: trees of some columns each.
 
-        A forest has no cycle, and its columns may be in several components, which are independent of each other. Parameters are integrated out, and all forests
-        and numbers of components are summed over, so that nothing is sampled and nothing has to converge.
+    A forest has no cycle, and its columns may be in several components, which are independent of each other. Parameters are integrated out, and all forests
+    and numbers of components are summed over, so that nothing is sampled and nothing has to converge.
 
-        Parameters
-        ----------
-        data : DataFrame or array_like
-            (n, p) table without missing values, p at least 2: numbers, which are standardised, or states.
-        score : {"bge", "bdeu"}
-            Marginal likelihood, as in :func:`bayesstruct.exact.tree_posterior`.
-        edge_share : (float, float), default (1, 1)
-            Shapes a and b of the beta prior of the share of edges: the number of edges over p - 1. With (1, 1) each number of components has the
-            same prior probability. See the notes.
-        edge_probability : float, (p, p) array_like or DataFrame, default 0.5
-            As in :func:`bayesstruct.exact.tree_posterior`, prior odds of the edges relative to each other: one number for all makes no difference.
-        forbidden : iterable of pairs of str
-            Edges that no forest has.
-        equivalent_sample_size : float, default 1
-            Rows that the prior is worth.
-        states : list or dict of lists, optional
-            All states of columns of states, as in :func:`bayesstruct.models.bayesian_network`.
+    Parameters
+    ----------
+    data : DataFrame or array_like
+        (n, p) table without missing values, p at least 2: numbers, which are standardised, or states.
+    score : {"bge", "bdeu"}
+        Marginal likelihood, as in :func:`bayesstruct.exact.tree_posterior`.
+    edge_share : (float, float), default (1, 1)
+        Shapes a and b of the beta prior of the share of edges: the number of edges over p - 1. With (1, 1) each number of components has the
+        same prior probability. See the notes.
+    edge_probability : float, (p, p) array_like or DataFrame, default 0.5
+        As in :func:`bayesstruct.exact.tree_posterior`, prior odds of the edges relative to each other: one number for all makes no difference.
+    forbidden : iterable of pairs of str
+        Edges that no forest has.
+    equivalent_sample_size : float, default 1
+        Rows that the prior is worth.
+    states : list or dict of lists, optional
+        All states of columns of states, as in :func:`bayesstruct.models.bayesian_network`.
 
-        Returns
-        -------
-        ForestPosterior
-            With ``edge_probabilities``, ``components``, ``edge_share``, ``draw(draws, random_seed=)``, ``log_evidence``.
+    Returns
+    -------
+    ForestPosterior
+        With ``edge_probabilities``, ``components``, ``edge_share``, ``draw(draws, random_seed=)``, ``log_evidence``.
 
-        Raises
-        ------
-        TableError
-            If the table cannot be used or has missing values, an option names no column, or all edges are forbidden.
-        ValueError
-            If an option is out of range.
+    Raises
+    ------
+    TableError
+        If the table cannot be used or has missing values, an option names no column, or all edges are forbidden.
+    ValueError
+        If an option is out of range.
 
-        Notes
-        -----
-        The prior of a forest with the components C given the share s is :math:`\propto \prod_{ij} w_{ij} \prod_C |C|
-    ho`, with the prior odds w of its edges and
-        :math:`
-    ho \propto (1 - s) / s` (:class:`bayesstruct.SpanningForest`). With equal odds the number of edges is binomial, s being the probability
-        of each of p - 1, and forests with the same number of components have probabilities in proportion to the product of the sizes of these:
-        components of about the same size are preferred a little. With a = b = 1 a forest of two columns has an edge with probability 1/2.
+    Notes
+    -----
+    The prior of a forest with the components C given the share s is :math:`\propto \prod_{ij} w_{ij} \prod_C |C| \rho`, with the prior odds w of its edges and
+    :math:`\rho \propto (1 - s) / s` (:class:`bayesstruct.SpanningForest`). With equal odds the number of edges is binomial, s being the probability
+    of each of p - 1, and forests with the same number of components have probabilities in proportion to the product of the sizes of these:
+    components of about the same size are preferred a little. With a = b = 1 a forest of two columns has an edge with probability 1/2.
 
-        The sum over s is a trapezoidal rule (:mod:`bayesstruct.graphs.spanning_trees.forests`), each of whose hundreds of terms takes
-        :math:`O(p^3)` operations.
+    The sum over s is a trapezoidal rule (:mod:`bayesstruct.graphs.spanning_trees.forests`), each of whose hundreds of terms takes
+    :math:`O(p^3)` operations.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> a = rng.normal(size=100)
-        >>> table = np.column_stack([a, a + rng.normal(size=100), rng.normal(size=100)])
-        >>> posterior = forest_posterior(table)
-        >>> int(posterior.components.idxmax())
-        2
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.normal(size=100)
+    >>> table = np.column_stack([a, a + rng.normal(size=100), rng.normal(size=100)])
+    >>> posterior = forest_posterior(table)
+    >>> int(posterior.components.idxmax())
+    2
     """
     choice("score", score, ("bge", "bdeu"))
     shapes = beta_shapes(edge_share)

@@ -19,11 +19,11 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.core.tensors import is_beta, random_ancestors
 from bayesstruct.networks.priors.discrete_network import DiscreteNetworkRV, ProbabilityTablesRV
-from bayesstruct.networks.priors.incomplete_networks import IncompleteDiscreteNetworkRV
 from bayesstruct.networks.priors.incomplete_mixed import (
     IncompleteMixedNetworkRV,
     MissingMixedValuesRV,
 )
+from bayesstruct.networks.priors.incomplete_networks import IncompleteDiscreteNetworkRV
 from bayesstruct.networks.priors.mixed_networks import MixedNetworkRV
 from bayesstruct.networks.recognition.tables import DiscreteTable
 from bayesstruct.precision.priors.rows import (

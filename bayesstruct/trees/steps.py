@@ -21,10 +21,11 @@ from bayesstruct.core.recognition import (
     unpadded_parameters,
 )
 from bayesstruct.core.tensors import random_ancestors
-from bayesstruct.graphs.spanning_trees.indicators import indicators, pair_matrix
 from bayesstruct.graphs.spanning_trees.forests import forest_lines, log_roots_of
+from bayesstruct.graphs.spanning_trees.indicators import indicators, pair_matrix
 from bayesstruct.graphs.spanning_trees.sums import rooted, rooted_forest
 from bayesstruct.graphs.spanning_trees.two_kinds import all_trees
+from bayesstruct.networks.priors.discrete_network import expected_tables, table_counts
 from bayesstruct.networks.recognition.completed import CompletedStates
 from bayesstruct.networks.steps.complete import NetworkMCMC
 from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
@@ -35,6 +36,7 @@ from bayesstruct.trees.kernels.gaussian import (
     draw_means,
     draw_precision,
     edge_factors,
+    expected_precision,
     posterior_scale,
 )
 from bayesstruct.trees.kernels.mixed import MixedTotals, draw_parameters
@@ -54,7 +56,7 @@ from bayesstruct.trees.recognition import (
 if TYPE_CHECKING:
     from bayesstruct.trees.recognition import TreePart
 
-__all__ = ["TreeDraws"]
+__all__ = ["TreeDraws", "table_of"]
 
 _SUPPORTED = (
     "Supported are a SpanningTree or SpanningForest on which nothing depends; one of these with TreePrecision, TreeMeans and one observed GraphicalNormal, or with "
@@ -66,14 +68,14 @@ _SUPPORTED = (
 class _Numbers:
     """Normal rows, and their parameters given a tree."""
 
-    def __init__(self, model, part: NumberPart, step):
+    def __init__(self, model, part: NumberPart, compile_kwargs):
         from bayesstruct.precision.kernels.rows.tables import TableRows
 
         _, b, t = parameters(part.precision)
         hyper = [b, t, parameters(part.mean)[1]]
         self.names = [rv.name for rv in part.variables[1:]]
         self.complete = part.missing is None
-        self.hyper = Expressions(model, hyper, step.compile_kwargs, part.tree.name)
+        self.hyper = Expressions(model, hyper, compile_kwargs, part.tree.name)
         given = [*unpadded_parameters(part.rows)[2:], observed_values(model, part.rows)]
         location, scale, *mask, values = Expressions(model, given)(model.initial_point())
         p = np.asarray(values).shape[1]
@@ -115,11 +117,18 @@ class _Numbers:
             self.rows.impute(rng, precision, mean)
             point[self.names[2]] = self.rows.missing_values()
 
+    def expected(self, lines):
+        """Return the means of precision matrix and means given the tree, by name."""
+        b, t, alpha = self.prior
+        precision = expected_precision(lines, b + self.rows.n, self.matrix, t)
+        mean = self.total / (alpha + self.rows.n)
+        return dict(zip(self.names, (precision, mean), strict=False))
+
 
 class _States:
     """Rows of states, and tables of probabilities given a tree."""
 
-    def __init__(self, model, part: StatePart, step):
+    def __init__(self, model, part: StatePart, compile_kwargs):
         self.complete, self.table = part.missing is None, part.table
         if self.complete:
             self.columns = self.table.columns(self.table.x)
@@ -145,24 +154,34 @@ class _States:
 
     def draw(self, rng, lines, point):
         """Draw tables and missing values given the tree."""
-        p = len(self.table.states)
-        parent, graph = rooted_forest(lines, p), np.zeros((p, p), np.int8)
-        child = np.flatnonzero(parent >= 0)
-        graph[parent[child], child] = 1
+        graph = _arrows(rooted_forest(lines, len(self.table.states)))
         if self.complete:
             self.table.draw_tables(rng, graph, self.columns, point)
         else:
             self.completed.draw(rng, graph, point)
 
+    def expected(self, lines):
+        """Return the means of the tables given the tree, by name."""
+        table, graph = self.table, _arrows(rooted_forest(lines, len(self.table.states)))
+        counts = table_counts(graph, *self.columns, table.states, table.weight, constant=table.even)
+        return {table.name: expected_tables((c for _, c in counts), table.cells)}
+
+
+def _arrows(parent):
+    """Graph with an arrow from each parent."""
+    child, graph = np.flatnonzero(parent >= 0), np.zeros((len(parent),) * 2, np.int8)
+    graph[parent[child], child] = 1
+    return graph
+
 
 class _Mixed:
     """Rows of numbers and states, and their parameters given a tree."""
 
-    def __init__(self, model, part: MixedPart, step):
+    def __init__(self, model, part: MixedPart, compile_kwargs):
         self.complete, self.layout = part.missing is None, part.rows.owner.op.layout
         self.names = [rv.name for rv in part.variables[1:]]
         [rows] = parameters(part.vector)[1:]
-        self.size = Expressions(model, [rows], step.compile_kwargs, part.tree.name)
+        self.size = Expressions(model, [rows], compile_kwargs, part.tree.name)
         given = [*unpadded_parameters(part.rows)[2:5], observed_values(model, part.rows)]
         location, scale, setting, values = Expressions(model, given)(model.initial_point())
         if not np.isnan(setting).all():
@@ -205,12 +224,15 @@ class _Mixed:
     def _impute(self, rng, vector, parent):
         from bayesstruct.networks.kernels.mixed_gaps import draw_gaps
 
-        child, dag = np.flatnonzero(parent >= 0), np.zeros((len(parent),) * 2, np.int8)
-        dag[parent[child], child] = 1
         gaps = np.flatnonzero(self.missing.any(axis=1))
         z, free = self.z[gaps], np.ones((len(gaps), len(parent)), bool)
-        draw_gaps(rng, self.layout, vector, dag, z, self.missing[gaps], free)
+        draw_gaps(rng, self.layout, vector, _arrows(parent), z, self.missing[gaps], free)
         self.z[gaps] = z
+
+    def expected(self, lines):
+        """Return the means of the parameters given the tree, by name."""
+        parent = rooted(lines, first_state(self.layout.states))
+        return {self.names[0]: draw_parameters(self.totals, self.layout, parent)}
 
 
 class _Nothing:
@@ -218,7 +240,7 @@ class _Nothing:
 
     complete = True
 
-    def __init__(self, model, part, step):
+    def __init__(self, model, part, compile_kwargs):
         self.nodes = part.tree.owner.op.nodes
 
     def load(self, point):
@@ -231,11 +253,15 @@ class _Nothing:
     def draw(self, rng, lines, point):
         """Leave the point as it is."""
 
+    def expected(self, lines):
+        """Return no parameters."""
+        return {}
+
 
 class _Share:
     """Share of the edges of a forest, given how many there are."""
 
-    def __init__(self, model, share, step):
+    def __init__(self, model, share):
         self.name = model.rvs_to_values[share].name
         shapes = Expressions(model, parameters(share))(model.initial_point())
         self.shapes = [float(np.squeeze(v)) for v in shapes]
@@ -251,14 +277,23 @@ class _Share:
         point[self.name] = np.asarray(first - second)
 
 
-def _table_of(model, part: "TreePart", step) -> Any:
+def table_of(model, part: "TreePart", compile_kwargs: dict | None = None) -> Any:
+    """Return the table of a recognised tree, with its parameters given a tree.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    part : TreePart
+    compile_kwargs : dict, optional
+        Options of the compilation of expressions of the model.
+    """
     if isinstance(part, NumberPart):
-        return _Numbers(model, part, step)
+        return _Numbers(model, part, compile_kwargs)
     if isinstance(part, StatePart):
-        return _States(model, part, step)
+        return _States(model, part, compile_kwargs)
     if isinstance(part, MixedPart):
-        return _Mixed(model, part, step)
-    return _Nothing(model, part, step)
+        return _Mixed(model, part, compile_kwargs)
+    return _Nothing(model, part, compile_kwargs)
 
 
 @dataclass_state
@@ -319,7 +354,7 @@ class TreeDraws(GibbsStep):
             part = tree_part(model, tree)
             share = claimed_share(model, part)
             check_drawn([*part.variables, *([] if share is None else [share])], drawn)
-            self.table = _table_of(model, part, self)
+            self.table = table_of(model, part, self.compile_kwargs)
         self.tree = tree.name
         # Pairs with the ground, node 0 of the trees that stand for forests, come first.
         self.ground, self.nodes = is_op(tree, SpanningForestRV), tree.owner.op.nodes
@@ -330,7 +365,7 @@ class TreeDraws(GibbsStep):
         hyper += [] if precision is None else parameters(part.mean)[1:]
         hyper += parameters(part.vector)[1:] if isinstance(part, MixedPart) else []
         fixed = self.table.complete and not random_ancestors(*hyper)
-        self.share = None if share is None else _Share(model, share, self)
+        self.share = None if share is None else _Share(model, share)
         self.begun = False
         self.trees = self._all_trees(model.initial_point()) if fixed else None
 

@@ -11,7 +11,6 @@ import pytest
 
 from scipy import stats
 from tools.derivatives import assert_derivatives
-from tools.enumeration import assert_matches_enumeration
 from tools.geweke import assert_geweke
 from trees.test_exact import dag_score
 from trees.test_exact import numbers as only_numbers
@@ -27,8 +26,8 @@ from bayesstruct.networks.kernels.mixed_rows import draw_rows
 from bayesstruct.networks.kernels.scores.discrete import BDeu
 from bayesstruct.networks.kernels.scores.gaussian import BGe
 from bayesstruct.steps import TreeDraws
-from bayesstruct.trees import steps as tree_steps
 from bayesstruct.trees.kernels import mixed
+from bayesstruct.trees.kernels.strengths import edge_strengths
 
 NAMES, STATES = list("uzvwx"), (0, 3, 0, 2, 0)
 
@@ -410,3 +409,101 @@ def test_wrong_variants_are_noticed(monkeypatch, wrong):
     wrong(monkeypatch)
     with pytest.raises(AssertionError, match="worst z"):
         assert_geweke(forward, transition, statistics_of(layout), draws=6000, seed=1)
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("gaps", [False, True])
+def test_a_run_is_sampled_unasked_and_read(gaps):
+    frame = table(40)
+    if gaps:
+        frame = frame.astype({"w": object})
+        frame.loc[0, "u"] = frame.loc[5, "z"] = frame.loc[7, "w"] = None
+    model = bs.models.tree(frame, score="mixed")
+    idata = pm.sample(
+        80, tune=10, chains=2, cores=1, model=model, progressbar=False, random_seed=1,
+        compute_convergence_checks=False,
+    )  # fmt: skip
+    with model:
+        pm.compute_log_likelihood(idata, progressbar=False)
+        pm.sample_posterior_predictive(idata, extend_inferencedata=True, progressbar=False)
+    assert np.isfinite(az.loo(idata).elpd)
+    edges = bs.edge_table(idata)
+    np.testing.assert_allclose(edges["probability"].sum(), 4.0, atol=1e-6)
+    assert edges["mean"].abs().max() <= 1.0
+    empty = frame.head(2).astype(object)
+    empty.loc[:, ["z", "x"]] = None
+    if not gaps:
+        found = bs.predict(idata, empty)
+        assert len(found) == 8
+        shares = found[found["column"] == "z"].groupby("row")["probability"].sum()
+        np.testing.assert_allclose(shares, 1.0, atol=1e-9)
+    assert {*bs.predictability(idata)["given"]} == {"all others"}
+    assert "x" in bs.pointwise(idata, draws=10, random_seed=1)["log_likelihood"]
+    bs.plot_graph(idata)
+    bs.check(idata)
+    with bs.new_rows(model, table(4, seed=1)) as other:
+        assert other["x"].eval().shape == (4, 5)
+
+
+def test_strengths_of_edges_are_correlations_of_many_rows():
+    rng, layout, parent = np.random.default_rng(4), layout_of(STATES), [1, -1, 4, 1, 3]
+    vector = encoded(layout, parent, natural_prior(rng, STATES, parent, 20.0))
+    dag = np.zeros((5, 5), np.int8)
+    dag[[1, 4, 1, 3], [0, 2, 3, 4]] = 1
+    rows = draw_rows(layout, rng.random((400_000, 5)), vector, dag, np.full(5, np.nan))
+    found = edge_strengths(layout, np.array(parent), vector)
+    # Standard errors of correlations are 1 / sqrt(400,000), those of ratios near 0 no larger than their root.
+    assert found[2] == pytest.approx(np.corrcoef(rows[:, 2], rows[:, 4])[0, 1], abs=0.006)
+    for i, j in ((0, 1), (4, 3)):
+        means = np.array([rows[rows[:, j] == k, i].mean() for k in range(STATES[j])])
+        share = np.bincount(rows[:, j].astype(int)) / len(rows)
+        between = share @ (means - share @ means) ** 2
+        assert found[i] == pytest.approx(np.sqrt(between / rows[:, i].var()), abs=0.006)
+    joint = np.histogram2d(rows[:, 1], rows[:, 3], bins=(3, 2))[0] / len(rows)
+    information = stats.entropy(joint.ravel(), np.outer(joint.sum(1), joint.sum(0)).ravel())
+    assert found[3] == pytest.approx(np.sqrt(-np.expm1(-2 * information)), abs=0.006)
+    assert found[1] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "words"),
+    [
+        (table().assign(w="a"), {}, "'w'"),
+        (table().assign(x=1.0), {}, "'x'"),
+        (table()[["z"]], {}, "column"),
+        (
+            table().astype({"u": object}).replace({"u": {table()["u"][0]: None}}),
+            {},
+            "'u'.*models.tree",
+        ),
+        (table(), {"forbidden": [("z", "w")]}, "column.*states are not joined over numbers"),
+        (table(), {"forbidden": [("u", c) for c in "zvwx"]}, "'u' and the other columns"),
+        (table(), {"kinds": {"u": "student"}}, "'u'.*'normal' or 'multinomial'"),
+        (table(), {"kinds": {"q": "normal"}}, "q"),
+        (table(), {"states": {"z": ["p"]}}, "states"),
+    ],
+)
+def test_bad_input_is_refused_with_the_column_and_the_remedy(frame, options, words):
+    with pytest.raises((TableError, ValueError), match=f"(?s){words}"):
+        bs.exact.tree_posterior(frame, score="mixed", **options)
+
+
+def test_options_of_another_score_are_refused():
+    with pytest.raises(ValueError, match="`kinds` belongs to the score 'mixed'"):
+        bs.models.tree(only_numbers(), kinds={"a": "normal"})
+    with pytest.raises(ValueError, match="'student'"):
+        bs.models.tree(table(), score="mixed", kinds={"u": "student"})
+
+
+def test_one_number_and_one_column_of_states_have_one_tree():
+    posterior = bs.exact.tree_posterior(table()[["u", "z"]], score="mixed")
+    assert posterior.edge_probabilities.to_numpy().tolist() == [[0, 1], [1, 0]]
+    point, _ = stepper(bs.models.tree(table()[["z", "u"]], score="mixed")).step({})
+    assert point["edge"].tolist() == [1]
+
+
+def test_columns_that_determine_each_other_are_joined():
+    frame = table(60)
+    frame["copy"] = frame["z"].map({"p": 0.0, "q": 5.0, "r": -2.0}) + 1e-9 * frame["u"]
+    p = bs.exact.tree_posterior(frame, score="mixed").edge_probabilities
+    assert p.loc["copy", "z"] > 1 - 1e-9

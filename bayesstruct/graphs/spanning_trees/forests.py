@@ -198,7 +198,7 @@ class SharedForests:
         return out / out.sum()
 
     def _components_at(self, t):
-        """Number of successes in trials, one for each eigenvalue of the Laplacian matrix over the root weight."""
+        """Count successes in trials, one for each eigenvalue of the Laplacian matrix over the root weight."""
         weights = np.exp(np.minimum(self.log_weights - self._log_root(t), math.log(_STRONG)))
         eigenvalues = np.linalg.eigvalsh(np.diag(weights.sum(axis=1)) - weights)
         out = np.ones(1)

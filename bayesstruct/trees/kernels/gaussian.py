@@ -17,7 +17,7 @@ from scipy.special import gammaln
 
 from bayesstruct.graphs.spanning_trees.sums import rooted_forest
 
-__all__ = ["draw_means", "draw_precision", "edge_factors", "posterior_scale"]
+__all__ = ["draw_means", "draw_precision", "edge_factors", "expected_precision", "posterior_scale"]
 
 
 def posterior_scale(
@@ -89,20 +89,40 @@ def draw_precision(
         Zero where there is no edge.
     """
     p = len(matrix)
+    parent, child, above, line, rate, shape = _regressions(lines, degrees_of_freedom, matrix, floor)
+    noise = rate / rng.standard_gamma(shape)
+    slope = line + np.sqrt(noise[child] / above) * rng.standard_normal(len(child))
+    return _assembled(p, parent, child, slope / noise[child], slope**2 / noise[child], 1.0 / noise)
+
+
+def expected_precision(
+    lines: np.ndarray, degrees_of_freedom: float, matrix: np.ndarray, floor: float = 0.0
+) -> np.ndarray:
+    """Mean of the precision matrix of a tree or forest; parameters are those of `draw_precision`."""
+    parent, child, above, line, rate, shape = _regressions(lines, degrees_of_freedom, matrix, floor)
+    weight = shape / rate
+    squares = line**2 * weight[child] + 1.0 / above
+    return _assembled(len(matrix), parent, child, line * weight[child], squares, weight)
+
+
+def _regressions(lines, degrees_of_freedom, matrix, floor):
+    """Columns given their parents: parents, children, sums of squares and slopes of the former, rates and shapes of all."""
+    p = len(matrix)
     parent = rooted_forest(lines, p)
     child = np.flatnonzero(parent >= 0)
     parent = parent[child]
-    # A column given its parent is a regression: noise variance first, then the coefficient.
     above, both = matrix[parent, parent], matrix[parent, child]
     left, shape = np.diag(matrix).copy(), np.full(p, 0.5 * degrees_of_freedom)
     left[child] = np.maximum(left[child] - both**2 / above, floor)
     shape[child] += 0.5
-    noise = 0.5 * left / rng.standard_gamma(shape)
-    slope = both / above + np.sqrt(noise[child] / above) * rng.standard_normal(len(child))
-    precision = np.zeros((p, p))
-    precision[parent, child] = precision[child, parent] = -slope / noise[child]
-    diagonal = 1.0 / noise
-    np.add.at(diagonal, parent, slope**2 / noise[child])
+    return parent, child, above, both / above, 0.5 * left, shape
+
+
+def _assembled(p, parent, child, pulls, squares, diagonal):
+    """Precision matrix of regressions."""
+    precision, diagonal = np.zeros((p, p)), diagonal.copy()
+    precision[parent, child] = precision[child, parent] = -pulls
+    np.add.at(diagonal, parent, squares)
     precision[np.diag_indices(p)] = diagonal
     return precision
 

@@ -105,7 +105,7 @@ class MixedTotals:
         return occupied + 0.5 * (self.degrees + n) * (np.log(whole) - np.log(within))
 
     def _within(self, x, rows, sums):
-        """Sums of squares of numbers x about their means in each state, with those of the prior."""
+        """Return sums of squares of numbers x about their means in each state, with those of the prior."""
         about_zero = np.diag(self.matrix)[x] + self.total[x] ** 2 / (self.size + self.n)
         left = about_zero - (sums**2 / (self.size + rows)[:, None]).sum(axis=0)
         return np.maximum(left, self.scale)  # rounding may say less
@@ -135,7 +135,7 @@ def state_values(layout: MixedLayout, child: int, above: int, vector: np.ndarray
 
 
 def _state_counts(above, totals, child):
-    """Counts of a column of states, given its parent if it has one."""
+    """Return counts of a column of states, given its parent if it has one."""
     if above >= 0:
         return totals.counts(above, child)
     return np.bincount(totals.codes[:, child], minlength=totals.states[child])[None]
