@@ -11,6 +11,7 @@ from bayesstruct.fields.solvers.modes import (
     pairwise_mrf_path,
     pairwise_mrf_rate_max,
 )
+from bayesstruct.graphs.spanning_trees.maximum import maximum_branching
 from bayesstruct.neighbourhoods.solvers import NeighbourhoodSolution, neighbourhood_modes
 from bayesstruct.networks.solvers.candidate_parents import blanket_candidates, candidate_parents
 from bayesstruct.networks.solvers.dag_search import DAGSearchSolution, dag_search
@@ -103,6 +104,7 @@ __all__ = [
     "linear_sem",
     "local_neighbourhoods",
     "locally_constant_graphical_lasso",
+    "maximum_branching",
     "mdl_discretization",
     "mmpc_candidates",
     "multi_task_graphical_lasso",

@@ -62,6 +62,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("blockwise_gaussian_graphical", ()),
         ("locally_constant_gaussian_graphical", ()),
         ("tree", ()),
+        ("forest", ()),
         ("latent_features", ()),
         ("sparse_factor_analysis", ()),
         ("infinite_ica", ()),
@@ -82,6 +83,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("pairwise_mrf", ()),
         ("gaussian_graphical", (("marginals", "rank"),)),
         ("tree", (_DISCRETE,)),
+        ("forest", (_DISCRETE,)),
         ("network_classifier", ()),
     ),
     "ordered states": (
@@ -89,6 +91,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("gaussian_graphical", (("marginals", "rank"),)),
         ("bayesian_network", (_DISCRETE,)),
         ("tree", (_DISCRETE,)),
+        ("forest", (_DISCRETE,)),
         ("network_classifier", ()),
     ),
     "states without an order": (
@@ -96,11 +99,13 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("bayesian_network", (_DISCRETE,)),
         ("gaussian_graphical", (("marginals", "mixed"),)),
         ("tree", (_DISCRETE,)),
+        ("forest", (_DISCRETE,)),
         ("network_classifier", ()),
     ),
     "numbers and states": (
         ("gaussian_graphical", (("marginals", "mixed"),)),
         ("bayesian_network", (("score", "mixed"),)),
+        ("tree", (("score", "mixed"),)),
     ),
     "links": (("link_prediction", ()), ("protein_complexes", ())),
     "similarities": (("additive_clustering", ()),),

@@ -247,6 +247,9 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
         ("bayesian_network", {"score": "bdeu", "equivalent_sample_size": 4}, "sample size 4"),
         ("bayesian_network", {"max_parents": 2}, "at most 2 parents"),
         ("tree", {"score": "bdeu", "equivalent_sample_size": 4}, "sample size 4 (Heckerman"),
+        ("tree", {"score": "mixed"}, "No path led from states over numbers to states"),
+        ("forest", {"score": "bdeu"}, "The number of components had equal prior probabilities"),
+        ("forest", {"forbidden": [("a", "b")]}, "forbidden edges left out."),
         ("tree", {"edge_probability": 0.125}, "each edge had the prior probability 0.125"),
         ("tree", {"forbidden": [("a", "b")]}, "Forbidden edges were left out."),
         (

@@ -66,7 +66,7 @@ def log_prior(forests, odds, logit):
 def enumerated(score, odds, shapes=SHAPES):
     table, make = CASES[score]
     local, forests = make(table, 1.0), list(all_forests())
-    logit, share, weight = grid_of_shares(shapes)
+    logit, _, weight = grid_of_shares(shapes)
     data = np.array([dag_score(local, arcs) for *_, arcs in forests])
     joint = log_prior(forests, odds, logit) + weight + data[:, None]
     evidence = np.logaddexp.reduce(joint, axis=None)
