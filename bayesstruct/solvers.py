@@ -11,7 +11,6 @@ from bayesstruct.fields.solvers.modes import (
     pairwise_mrf_path,
     pairwise_mrf_rate_max,
 )
-from bayesstruct.graphs.spanning_trees.maximum import maximum_branching
 from bayesstruct.neighbourhoods.solvers import NeighbourhoodSolution, neighbourhood_modes
 from bayesstruct.networks.solvers.candidate_parents import blanket_candidates, candidate_parents
 from bayesstruct.networks.solvers.dag_search import DAGSearchSolution, dag_search
@@ -46,6 +45,7 @@ from bayesstruct.sparse.solvers.selection import (
     stability_selection,
 )
 from bayesstruct.sparse.solvers.sparse import SparseSolution, sparse_mode, sparse_path
+from bayesstruct.trees.solvers.directed import DirectedTreeSolution, directed_tree
 from bayesstruct.trees.solvers.forests import ForestSolution, chow_liu
 from bayesstruct.trees.solvers.latent_trees import (
     LatentTreeSolution,
@@ -65,6 +65,7 @@ __all__ = [
     "DAGSearchSolution",
     "DAGSolution",
     "DirectLiNGAM",
+    "DirectedTreeSolution",
     "Discretization",
     "ForestSolution",
     "LatentFeatures",
@@ -92,6 +93,7 @@ __all__ = [
     "cross_validate",
     "dag_search",
     "direct_lingam",
+    "directed_tree",
     "graphical_lasso",
     "graphical_lasso_gap",
     "graphical_lasso_path",
@@ -104,7 +106,6 @@ __all__ = [
     "linear_sem",
     "local_neighbourhoods",
     "locally_constant_graphical_lasso",
-    "maximum_branching",
     "mdl_discretization",
     "mmpc_candidates",
     "multi_task_graphical_lasso",

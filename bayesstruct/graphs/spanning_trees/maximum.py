@@ -87,16 +87,6 @@ def maximum_branching(weights: "ArrayLike", root_weights: "ArrayLike | None" = N
     --------
     >>> maximum_branching([[0, 5, 1], [1, 0, 4], [2, 3, 0]]).tolist()
     [-1, 0, 1]
-
-    The best directed tree of a table under the score BDe, which is not the same for both directions of an arc:
-
-    >>> from bayesstruct.networks.kernels.scores.discrete import BDe
-    >>> table = np.array([[0, 0, 0], [1, 1, 0], [2, 1, 1], [0, 0, 1], [1, 1, 0], [2, 1, 0]])
-    >>> score = BDe(table, pseudo_count=0.5)
-    >>> alone = np.array([score.local(child, []) for child in range(3)])
-    >>> pairs = [[score.local(child, [parent] * (parent != child)) for child in range(3)] for parent in range(3)]
-    >>> maximum_branching(pairs, alone).tolist()
-    [-1, 0, 1]
     """
     weights = np.array(weights, float)
     n = len(weights)
