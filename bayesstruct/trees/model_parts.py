@@ -116,10 +116,14 @@ def random_forest(
     roots = log_mean_eigenvalue(log_odds) - logit
     weights = log_odds[source, target]
     forest = SpanningForest("edge", weights, roots, dims="pair")
+    EdgeEnds.in_model(source, target).record()
     if np.isfinite(weights).all() and np.ptp(weights) == 0.0:
         claim(share, STEP)
-    EdgeEnds.in_model(source, target).record()
-    EdgePrior(SharedForests(log_odds, 0.0, shapes).probabilities[source, target]).record()
+        # The expected share of p - 1 edges, spread evenly over p (p - 1) / 2 pairs.
+        prior = np.full(len(source), 2.0 * shapes[0] / sum(shapes) / table.p)
+    else:
+        prior = SharedForests(log_odds, 0.0, shapes).probabilities[source, target]
+    EdgePrior(prior).record()
     pm.Deterministic("components", table.p - forest.sum())
     return forest
 

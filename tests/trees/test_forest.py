@@ -121,6 +121,14 @@ def test_every_number_of_components_has_the_same_prior_probability(p):
     np.testing.assert_allclose(forests.probabilities[0, 1:], 1.0 / p, atol=1e-7)
 
 
+@pytest.mark.parametrize("shapes", [(1.0, 1.0), (2.0, 1.5)])
+def test_the_model_records_the_prior_probability_of_each_edge(shapes):
+    model = bs.models.forest(numbers(), edge_share=shapes)
+    recorded = model["edge_prior"].get_value()
+    expected = SharedForests(np.zeros((5, 5)), 0.0, shapes).probabilities
+    np.testing.assert_allclose(recorded, expected[np.triu_indices(5, 1)], atol=1e-8)
+
+
 def test_strong_dependences_leave_no_forest_out():
     """Weights that no computer number holds: two certain pairs, and nothing between them."""
     gains = np.full((4, 4), -800.0)
@@ -208,7 +216,7 @@ def with_share(state):
 @pytest.mark.statistical
 def test_forest_share_parameters_and_missing_numbers_have_their_joint_distribution():
     forward, transition, _ = joint()
-    assert_geweke(forward, transition, with_share, draws=8000, seed=1)
+    assert_geweke(forward, transition, with_share, draws=4000, seed=1)
 
 
 def _no_roots(monkeypatch, step):
@@ -240,7 +248,7 @@ def test_wrong_variants_are_noticed(monkeypatch, wrong):
     forward, transition, step = joint()
     wrong(monkeypatch, step)
     with pytest.raises(AssertionError, match="worst z"):
-        assert_geweke(forward, transition, with_share, draws=8000, seed=1)
+        assert_geweke(forward, transition, with_share, draws=4000, seed=1)
 
 
 @pytest.mark.chain

@@ -234,5 +234,10 @@ class SharedForests:
         own = self.log_weights[lines[:, 0], lines[:, 1]].sum() + np.log(sizes).sum()
         t, p, _ = self._grid
         roots = self._log_root(t)
-        totals = np.array([log_tree_sum(grounded(self.log_weights, root)) for root in roots])
-        return float(own + np.logaddexp.reduce(np.log(p) + len(sizes) * roots - totals))
+        return float(own + np.logaddexp.reduce(np.log(p) + len(sizes) * roots - self._totals))
+
+    @cached_property
+    def _totals(self) -> np.ndarray:
+        """Log sums over all forests at the shares of the grid."""
+        roots = self._log_root(self._grid[0])
+        return np.array([log_tree_sum(grounded(self.log_weights, root)) for root in roots])
