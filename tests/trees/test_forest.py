@@ -252,6 +252,7 @@ def test_wrong_variants_are_noticed(monkeypatch, wrong):
 
 
 @pytest.mark.chain
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")  # of few draws
 @pytest.mark.parametrize("score", ["bge", "bdeu"])
 def test_a_run_is_sampled_unasked_and_read(score):
     table = numbers() if score == "bge" else states()

@@ -415,6 +415,7 @@ def test_wrong_variants_are_noticed(monkeypatch, wrong):
 
 
 @pytest.mark.chain
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")  # of few draws
 @pytest.mark.parametrize("gaps", [False, True])
 def test_a_run_is_sampled_unasked_and_read(gaps):
     frame = table(40)

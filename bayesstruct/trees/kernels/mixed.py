@@ -33,8 +33,7 @@ from scipy.special import gammaln, logsumexp
 
 from bayesstruct.networks.kernels.mixed_layout import MixedLayout
 from bayesstruct.networks.kernels.scores.discrete import BDeu
-from bayesstruct.networks.kernels.scores.gaussian import BGe
-from bayesstruct.trees.kernels.gaussian import posterior_scale
+from bayesstruct.trees.kernels.gaussian import edge_factors, posterior_scale
 
 __all__ = ["MixedTotals", "draw_parameters", "log_prior", "state_values"]
 
@@ -77,24 +76,35 @@ class MixedTotals:
         """Log marginal likelihoods of the columns alone, (p,), and log Bayes factors of all pairs, (p, p)."""
         p, x = len(self.states), np.flatnonzero(self.numbers)
         alone, gains = np.zeros(p), np.zeros((p, p))
-        for own, score in ((x, self._bge), (np.flatnonzero(~self.numbers), self._bdeu)):
-            if len(own):
-                alone[own], pairs = score(own).single_parents()
-                gains[np.ix_(own, own)] = pairs - alone[own][:, None]
-        if len(x):
-            for z in np.flatnonzero(~self.numbers):
-                gains[z, x] = gains[x, z] = self._mixed_gains(z, x)
+        states = np.flatnonzero(~self.numbers)
+        alone[x], gains[np.ix_(x, x)] = self._of_numbers(x)
+        if len(states):
+            alone[states], gains[np.ix_(states, states)] = self._of_states(states)
+        for z in states:
+            gains[z, x] = gains[x, z] = self._mixed_gains(z, x)
         # Both directions are the same number but for rounding.
         gains = (gains + gains.T) / 2.0
         np.fill_diagonal(gains, 0.0)
         return alone, gains
 
-    def _bge(self, columns):
-        return BGe(self.table[:, columns], alpha_mu=self.size)
+    def _of_numbers(self, x):
+        """Log marginal likelihoods of columns of numbers alone, and log Bayes factors of their pairs."""
+        b, t, n, size = self.degrees, self.scale, self.n, self.size
+        matrix = self.matrix[np.ix_(x, x)]
+        constant = gammaln(0.5 * (b + n)) - gammaln(0.5 * b) + 0.5 * b * math.log(t)
+        constant += 0.5 * (math.log(size / (size + n)) - n * math.log(math.pi))
+        alone = constant - 0.5 * (b + n) * np.log(np.diag(matrix))
+        before = edge_factors(b, t * np.eye(len(x)), t)
+        return alone, edge_factors(b + n, matrix, t) - before
 
-    def _bdeu(self, columns):
-        states = self.states[columns].tolist()
-        return BDeu(self.codes[:, columns], states=states, equivalent_sample_size=self.size)
+    def _of_states(self, z):
+        """Return the same of columns of states."""
+        options = {"states": self.states[z].tolist(), "equivalent_sample_size": self.size}
+        score = BDeu(self.codes[:, z], **options)
+        if len(z) == 1:
+            return np.array([score.local(0, [])]), np.zeros((1, 1))
+        alone, pairs = score.single_parents()
+        return alone, pairs - alone[:, None]
 
     def _mixed_gains(self, z, x):
         """Log Bayes factors of states z and each of the numbers x."""
