@@ -239,7 +239,7 @@ def _unaware(monkeypatch, step):
 
 def _wrong_constant(monkeypatch, step):
     right = tree_steps.edge_factors  # of an edge
-    monkeypatch.setattr(tree_steps, "edge_factors", lambda b, m, t: right(b, m, t) + 0.02 * b)
+    monkeypatch.setattr(tree_steps, "edge_factors", lambda b, m, t: right(b, m, t) + 0.2 * b)
 
 
 @pytest.mark.statistical
