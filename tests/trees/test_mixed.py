@@ -368,13 +368,14 @@ def test_tree_parameters_and_missing_values_have_their_joint_distribution():
     assert_geweke(forward, transition, statistics_of(layout), draws=6000, seed=1)
 
 
-def _unaware(monkeypatch):
+def _wrong_constant(monkeypatch):
     right = mixed.MixedTotals.weights.func
 
     def wrong(self):
         alone, gains = right(self)
         cross = np.not_equal.outer(self.numbers, self.numbers)
-        return alone, np.where(cross, -gains, gains)
+        cross[1], cross[:, 1] = False, False  # of the other column of states
+        return alone, gains + 1.5 * cross
 
     monkeypatch.setattr(mixed.MixedTotals, "weights", property(wrong))
 
@@ -406,7 +407,7 @@ def _half_imputed(monkeypatch):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("wrong", [_unaware, _wrong_degrees, _means_too_sure, _half_imputed])
+@pytest.mark.parametrize("wrong", [_wrong_constant, _wrong_degrees, _means_too_sure, _half_imputed])
 def test_wrong_variants_are_noticed(monkeypatch, wrong):
     forward, transition, _, layout = joint()
     wrong(monkeypatch)
