@@ -124,7 +124,7 @@ def test_every_number_of_components_has_the_same_prior_probability(p):
 @pytest.mark.parametrize("shapes", [(1.0, 1.0), (2.0, 1.5)])
 def test_the_model_records_the_prior_probability_of_each_edge(shapes):
     model = bs.models.forest(numbers(), edge_share=shapes)
-    recorded = model["edge_prior"].get_value()
+    recorded = model["edge_prior"].data
     expected = SharedForests(np.zeros((5, 5)), 0.0, shapes).probabilities
     np.testing.assert_allclose(recorded, expected[np.triu_indices(5, 1)], atol=1e-8)
 
@@ -310,7 +310,8 @@ def test_forbidden_edges_may_cut_a_forest_and_two_columns_have_two_forests():
     factor = bs.exact.tree_posterior(table[["a", "b"]]).trees.log_weights[0, 1]
     expected = np.exp(factor) / (1.0 + np.exp(factor))
     assert two.edge_probabilities.loc["a", "b"] == pytest.approx(expected, abs=1e-9)
-    point, _ = stepper(bs.models.forest(table[["a", "b"]])).step({"edge_share_logodds__": 0.0})
+    model = bs.models.forest(table[["a", "b"]])
+    point, _ = stepper(model).step(model.initial_point())
     assert point["edge"].shape == (1,)
 
 

@@ -503,7 +503,8 @@ def test_options_of_another_score_are_refused():
 def test_one_number_and_one_column_of_states_have_one_tree():
     posterior = bs.exact.tree_posterior(table()[["u", "z"]], score="mixed")
     assert posterior.edge_probabilities.to_numpy().tolist() == [[0, 1], [1, 0]]
-    point, _ = stepper(bs.models.tree(table()[["z", "u"]], score="mixed")).step({})
+    model = bs.models.tree(table()[["z", "u"]], score="mixed")
+    point, _ = stepper(model).step(model.initial_point())
     assert point["edge"].tolist() == [1]
 
 
