@@ -2,7 +2,7 @@
 
 import warnings
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +14,16 @@ from bayesstruct.data.labels import aligned
 from bayesstruct.networks.data.mixed_tables import MixedTable
 from bayesstruct.networks.data.tables import network_table
 
-__all__ = ["MIXED", "edge_covariates", "mixed_tree_table", "score_of_columns"]
+__all__ = ["MIXED", "edge_covariates", "first_state", "mixed_tree_table", "score_of_columns"]
 
 #: Score of tables with columns of numbers and of states.
 MIXED = "mixed"
 _KINDS = ("normal", "multinomial")
+
+
+def first_state(states: Sequence[int]) -> int:
+    """Return the position of the first column of states, from which trees are directed; of numbers of states, 0 for numbers."""
+    return int(np.flatnonzero(states)[0])
 
 
 def score_of_columns(data: Any, score: str, kinds: Any, states: Any) -> str:

@@ -29,9 +29,10 @@ from bayesstruct.networks.priors.incomplete_mixed import IncompleteMixedNetwork,
 from bayesstruct.networks.priors.incomplete_networks import IncompleteDiscreteNetwork
 from bayesstruct.precision.model_parts.rows import observe_rows, warn_size
 from bayesstruct.precision.priors.edges import partial_correlations
+from bayesstruct.trees.data import first_state
 from bayesstruct.trees.ops import away_from_root, edge_strengths, mutual_information
 from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
-from bayesstruct.trees.priors.mixed_tree import MixedSpanningTree, MixedTreeParameters, first_state
+from bayesstruct.trees.priors.mixed_tree import MixedSpanningTree, MixedTreeParameters
 from bayesstruct.trees.priors.spanning_forest import SpanningForest
 from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTree
 

@@ -25,7 +25,7 @@ from bayesstruct.networks.reading.effects import state_rows
 from bayesstruct.networks.reading.mixed import mixed_coding
 from bayesstruct.networks.reading.mixed_predictions import MixedRows, rows_of_draws
 from bayesstruct.networks.reading.predictability import predicted_of_both
-from bayesstruct.trees.priors.mixed_tree import first_state
+from bayesstruct.trees.data import first_state
 
 if TYPE_CHECKING:
     import xarray as xr

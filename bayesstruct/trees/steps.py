@@ -32,6 +32,7 @@ from bayesstruct.networks.steps.incomplete import IncompleteNetworkMCMC
 from bayesstruct.networks.steps.ordered import OrderNetworkMCMC
 from bayesstruct.networks.steps.scored import ScoredNetworkMCMC
 from bayesstruct.precision.steps.gibbs import PrecisionGibbs
+from bayesstruct.trees.data import first_state
 from bayesstruct.trees.kernels.gaussian import (
     draw_means,
     draw_precision,
@@ -40,7 +41,7 @@ from bayesstruct.trees.kernels.gaussian import (
     posterior_scale,
 )
 from bayesstruct.trees.kernels.mixed import MixedTotals, draw_parameters
-from bayesstruct.trees.priors.mixed_tree import MixedSpanningTreeRV, first_state
+from bayesstruct.trees.priors.mixed_tree import MixedSpanningTreeRV
 from bayesstruct.trees.priors.spanning_forest import SpanningForestRV
 from bayesstruct.trees.priors.spanning_tree import STEP
 from bayesstruct.trees.recognition import (

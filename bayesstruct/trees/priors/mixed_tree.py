@@ -26,13 +26,12 @@ from bayesstruct.graphs.spanning_trees.indicators import (
 from bayesstruct.graphs.spanning_trees.sums import rooted
 from bayesstruct.graphs.spanning_trees.two_kinds import TreesOfTwoKinds
 from bayesstruct.networks.kernels.mixed_layout import MixedLayout
+from bayesstruct.trees.data import first_state
 from bayesstruct.trees.kernels.mixed import MixedTotals, draw_parameters, log_prior
 from bayesstruct.trees.ops import is_tree, log_tree_normaliser, maximum_tree
 from bayesstruct.trees.priors.spanning_tree import pair_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike
     from pytensor.tensor import TensorLike, TensorVariable
 
@@ -41,13 +40,7 @@ __all__ = [
     "MixedSpanningTreeRV",
     "MixedTreeParameters",
     "MixedTreeParametersRV",
-    "first_state",
 ]
-
-
-def first_state(states: "Sequence[int]") -> int:
-    """Position of the first column of states, from which trees are directed; of numbers of states, 0 for numbers."""
-    return int(np.flatnonzero(states)[0])
 
 
 @dataclass(frozen=True)
