@@ -134,6 +134,7 @@ from bayesstruct.sparse.priors.spike_and_slab import (
 from bayesstruct.sparse.priors.tree_laplace import TreeLaplace
 from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
 from bayesstruct.trees.priors.hidden_trees import HiddenTree, TreeCorrelations
+from bayesstruct.trees.priors.mixed_tree import MixedSpanningTree, MixedTreeParameters
 from bayesstruct.trees.priors.spanning_forest import SpanningForest
 from bayesstruct.trees.priors.spanning_tree import SpanningTree, from_lower_triangle
 
@@ -222,6 +223,8 @@ __all__ = [
     "MissingWeightedValues",
     "MixedNetwork",
     "MixedParameters",
+    "MixedSpanningTree",
+    "MixedTreeParameters",
     "NeighbourRegressions",
     "NetworkCovariance",
     "NodeInclusion",

@@ -16,12 +16,18 @@ from bayesstruct.sem.exact.identifiability import (
     tolerated_variance_ratio,
 )
 from bayesstruct.sem.exact.posterior import SemPosterior, linear_sem
-from bayesstruct.trees.exact import TreePosterior, tree_posterior
+from bayesstruct.trees.exact import (
+    ForestPosterior,
+    TreePosterior,
+    forest_posterior,
+    tree_posterior,
+)
 
 __all__ = [
     "AveragedTAN",
     "DAGPosterior",
     "FeatureProbabilities",
+    "ForestPosterior",
     "GraphPosterior",
     "IndependentDraws",
     "LogConstant",
@@ -30,6 +36,7 @@ __all__ = [
     "TreePosterior",
     "averaged_tan",
     "dag_posterior",
+    "forest_posterior",
     "g_wishart_log_constant",
     "gaussian_graphs",
     "linear_sem",

@@ -45,6 +45,7 @@ from bayesstruct.sparse.solvers.selection import (
     stability_selection,
 )
 from bayesstruct.sparse.solvers.sparse import SparseSolution, sparse_mode, sparse_path
+from bayesstruct.trees.solvers.directed import DirectedTreeSolution, directed_tree
 from bayesstruct.trees.solvers.forests import ForestSolution, chow_liu
 from bayesstruct.trees.solvers.latent_trees import (
     LatentTreeSolution,
@@ -64,6 +65,7 @@ __all__ = [
     "DAGSearchSolution",
     "DAGSolution",
     "DirectLiNGAM",
+    "DirectedTreeSolution",
     "Discretization",
     "ForestSolution",
     "LatentFeatures",
@@ -91,6 +93,7 @@ __all__ = [
     "cross_validate",
     "dag_search",
     "direct_lingam",
+    "directed_tree",
     "graphical_lasso",
     "graphical_lasso_gap",
     "graphical_lasso_path",

@@ -21,6 +21,9 @@ from bayesstruct.models.dp_glm import (
 from bayesstruct.models.elimination_by_aspects import (
     elimination_by_aspects as elimination_by_aspects,
 )
+from bayesstruct.models.forest import (
+    forest as forest,
+)
 from bayesstruct.models.gaussian_graphical import (
     gaussian_graphical as gaussian_graphical,
 )

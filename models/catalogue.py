@@ -104,7 +104,13 @@ _RECORDS = (
     ),
     ModelRecord(
         "tree",
-        "columns of numbers or of states that depend on each other along a tree, whose exact posterior is drawn",
+        "columns of numbers, of states or (`score=`) of both that depend on each other along a tree, whose exact posterior is drawn",
+        "trees",
+        table="numbers or states",
+    ),
+    ModelRecord(
+        "forest",
+        "columns of numbers or of states in several groups, each of them a tree, with a random number of groups",
         "trees",
         table="numbers or states",
     ),

@@ -90,6 +90,7 @@ EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]
     "pairwise_mrf": (lambda rng: _states(rng, states=3), {"potentials": "ordinal"}),
     "tree": (_numbers, {}),
     "latent_tree": (_numbers, {}),
+    "forest": (_numbers, {}),
     "bayesian_network": (_numbers, {}),
     "linear_sem": (_numbers, {"noise": "laplace"}),
     "lingam": (_laplace, {"noise": "laplace"}),
@@ -112,7 +113,8 @@ EXAMPLES: dict[str, tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]
 FURTHER: dict[str, list[tuple[Callable[[np.random.Generator], Any], dict[str, Any]]]] = {
     "bayesian_network": [(_states, {"score": "bdeu"}), (_both, {"score": "mixed"})],
     "lingam": [(_laplace, {})],
-    "tree": [(_states, {"score": "bdeu"})],
+    "tree": [(_states, {"score": "bdeu"}), (_both, {"score": "mixed"})],
+    "forest": [(_states, {"score": "bdeu"})],
 }
 
 

@@ -270,7 +270,10 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         _whole("reference", "State, from 0, from which blume_capel measures.", 0, least=0),
     ),
     "tree": (
-        _choice("score", "What columns are: numbers (bge) or states (bdeu).", "bge", "bge", "bdeu"),
+        _choice(
+            "score", "What columns are: numbers (bge), states (bdeu) or both (mixed).", "bge",
+            "bge", "bdeu", "mixed",
+        ),
         _chance("edge_probability", "Of each edge, before the graph is known to be a tree.", 0.5),
         _FORBIDDEN,
         _positive("equivalent_sample_size", "Rows that the prior is worth.", 1.0),
@@ -280,6 +283,12 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         _positive("hidden_weight", "Prior odds that a hidden node adds to a tree.", 1.0),
         _whole("max_hidden", "Maximum number of hidden nodes; by default two fewer than columns.", least=0),
         _positive("correlation_shape", "Of the prior of correlations along edges; 1: uniform.", 1.0),
+        _ROW_COUNTS,
+    ),
+    "forest": (
+        _choice("score", "What columns are: numbers (bge) or states (bdeu).", "bge", "bge", "bdeu"),
+        _FORBIDDEN,
+        _positive("equivalent_sample_size", "Rows that the prior is worth.", 1.0),
         _ROW_COUNTS,
     ),
     "bayesian_network": (
@@ -413,6 +422,12 @@ ELSEWHERE = {
 #: Arguments that the command line does not have, with the reason.
 PYTHON_ONLY = {
     ("bayesian_network", "kinds"): "there is one family for each of some columns",
+    (
+        "forest",
+        "edge_probability",
+    ): "one number for all edges makes no difference, and a matrix is no option",
+    ("forest", "edge_share"): "it is two numbers",
+    ("tree", "kinds"): "there is one kind for each of some columns",
     ("tree", "edge_covariates"): "there is a matrix for each covariate",
     ("tree", "coefficient_scale"): "it belongs to edge_covariates",
     ("linear_sem", "known_variances"): "there is one number for each column",

@@ -1,7 +1,7 @@
 """Tree: which columns of a table depend on each other directly, if they do so along a tree.
 
 edge      ~ tree that joins all columns (0/1 for each pair)
-precision ~ zero off the tree, for numbers; or table ~ probabilities of each column given its neighbour, for states
+precision ~ zero off the tree, for numbers; or table ~ probabilities of each column given its neighbour, for states; or parameter ~ both
 x         ~ rows given these
 """
 
@@ -16,9 +16,15 @@ from bayesstruct.data.arguments import choice, optional_number, sample_size
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import refuse_coded_states
 from bayesstruct.networks.data.tables import network_table
+from bayesstruct.trees.data import MIXED, mixed_tree_table, score_of_columns
 from bayesstruct.trees.data import edge_covariates as read_edge_covariates
 from bayesstruct.trees.exact import tree_log_odds
-from bayesstruct.trees.model_parts.tables import observe_numbers, observe_states, random_tree
+from bayesstruct.trees.model_parts.tables import (
+    observe_numbers,
+    observe_numbers_and_states,
+    observe_states,
+    random_tree,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,17 +35,24 @@ if TYPE_CHECKING:
 
 __all__ = ["tree"]
 
+_OBSERVE: dict[str, Any] = {
+    "bge": observe_numbers,
+    "bdeu": observe_states,
+    MIXED: observe_numbers_and_states,
+}
+
 
 def tree(
     data: "TableLike",
     *,
-    score: Literal["bge", "bdeu"] = "bge",
+    score: Literal["bge", "bdeu", "mixed"] = "bge",
     edge_probability: "float | pd.DataFrame | ArrayLike" = 0.5,
     forbidden: Iterable[tuple[str, str]] = (),
     edge_covariates: "dict[str, pd.DataFrame | ArrayLike] | None" = None,
     coefficient_scale: float | None = None,
     equivalent_sample_size: float = 1.0,
     states: Any = None,
+    kinds: dict[str, str] | None = None,
     missing_codes: Any = None,
     row_counts: Any = None,
 ) -> pm.Model:
@@ -55,10 +68,11 @@ def tree(
     ----------
     data : DataFrame or array_like
         (n, p) table, p at least 2: numbers for ``"bge"``, about normal (take logarithms of skewed columns), states (numbers, text,
-        categories) for ``"bdeu"``. Missing values are imputed inside the model, as if they were missing at random.
-    score : {"bge", "bdeu"}
+        categories) for ``"bdeu"``, both for ``"mixed"``. Missing values are imputed inside the model, as if they were missing at random.
+    score : {"bge", "bdeu", "mixed"}
         What the columns are. ``"bge"``: jointly normal, standardised by their means and standard deviations (divisor n - 1, of the observed
-        values), with a normal-Wishart prior. ``"bdeu"``: states, with Dirichlet priors of their probabilities. As in
+        values), with a normal-Wishart prior. ``"bdeu"``: states, with Dirichlet priors of their probabilities. ``"mixed"``: text, booleans,
+        categories and columns of two values hold states, other columns numbers, see the notes. As in
         :func:`bayesstruct.exact.tree_posterior`, whose posterior this is.
     edge_probability : float, (p, p) array_like or DataFrame, default 0.5
         Prior probability :math:`q_{ij}` of an edge if edges were independent; the prior is this distribution given that the graph is a tree,
@@ -76,6 +90,8 @@ def tree(
         Rows that the prior is worth.
     states : list or dict of lists, optional
         All states of columns of states, also those that never occur, as in :func:`bayesstruct.models.bayesian_network`.
+    kinds : dict, optional
+        Of ``"mixed"`` only: ``"normal"`` or ``"multinomial"`` for columns by name that are read in another way than by default.
     missing_codes : number, str, iterable of them or dict, optional
         Values that stand for a missing one, such as -999 or ``["unknown", 99]``; a dict has those of each column.
     row_counts : (n,) array_like of int or str, optional
@@ -89,7 +105,9 @@ def tree(
         ``"bge"`` also ``precision`` (node, node\_), zero off the tree, ``mean`` (node), both of *standardised* columns, and ``weight`` over
         "A -- B", partial correlations. For ``"bdeu"`` ``table`` (node, cell): probabilities of the states of each column given its neighbour
         on the way to the first column, as in :class:`bayesstruct.distributions.ProbabilityTables`, and ``weight``, the mutual information of the ends of
-        an edge in nats. With `edge_covariates` ``edge_coefficient`` over ``edge_covariate``: the change of the log odds of an edge for one
+        an edge in nats. For ``"mixed"`` ``parameter`` over ``term``, coefficients, intercepts and noise scales of standardised numbers and logits of states,
+        of each column given its neighbour on the way to the first column of states, zero where this is another one
+        (:class:`bayesstruct.distributions.MixedTreeParameters`). With `edge_covariates` ``edge_coefficient`` over ``edge_covariate``: the change of the log odds of an edge for one
         standard deviation of the covariate. Where values are missing,
         ``x_missing`` has them, named "column[row]".
 
@@ -111,6 +129,11 @@ def tree(
     of a cycle compete. :func:`bayesstruct.models.gaussian_graphical`, ``ising`` and ``pairwise_mrf`` have graphs of any number of edges. To compare
     them with a tree, use ``az.loo``.
 
+    Under ``"mixed"`` numbers next to a column of states have a mean of their own in each state and the same variance in all of them. No path leads
+    from states over numbers to states, as no such distribution has these paths: the states form a tree among themselves, and the
+    prior is over these trees. If states depend on each other only over numbers, such a tree misses that;
+    ``bayesian_network(score="mixed")`` does not. A table with one kind of columns is read with the score of this kind.
+
     Edges have no direction: a tree directed away from any column is the same distribution. The first column is the root of the tables of
     probabilities, which says nothing about causes.
 
@@ -123,7 +146,7 @@ def tree(
     missing values are drawn in turn (:class:`bayesstruct.steps.TreeDraws`), and successive draws depend on each other.
 
     The pointwise log-likelihood of an incomplete table is that of the observed values of each row for ``"bge"``, and that of the row as it was
-    completed in each draw for ``"bdeu"``.
+    completed in each draw for ``"bdeu"`` and ``"mixed"``.
 
     References
     ----------
@@ -145,27 +168,26 @@ def tree(
         bs.edge_table(idata)
         bs.plot_graph(idata)
     """
-    choice("score", score, ("bge", "bdeu"))
+    choice("score", score, ("bge", "bdeu", MIXED))
     size = sample_size(equivalent_sample_size)
     refuse_coded_states(states, missing_codes)
     [data] = repeated_rows(row_counts, data)
-    checked = network_table(
-        without_codes(data, missing_codes),
-        score,
-        incomplete=True,
-        states=states,
-        counted=row_counts is not None,
-    )
-    table = checked.table
-    log_odds = tree_log_odds(table.names, edge_probability, forbidden)
+    data, counted = without_codes(data, missing_codes), row_counts is not None
+    score = score_of_columns(data, score, kinds, states)
+    if score == MIXED:
+        table: Any = mixed_tree_table(data, kinds=kinds, incomplete=True, counted=counted)
+        numbers = np.array(table.states) == 0
+    else:
+        options = {"incomplete": True, "states": states, "counted": counted}
+        table, numbers = network_table(data, score, **options).table, None
+    log_odds = tree_log_odds(table.names, edge_probability, forbidden, numbers)
     scale = optional_number("coefficient_scale", coefficient_scale, above=0)
     if scale is not None and not edge_covariates:
         raise ValueError("`coefficient_scale` goes with `edge_covariates`; leave it out")
     given = {} if edge_covariates is None else edge_covariates
     covariates = read_edge_covariates(given, table.names, np.isfinite(log_odds))
     with pm.Model(coords=table.coords) as model:
-        edge = random_tree(table, log_odds, covariates, 1.0 if scale is None else scale)
-        observe = observe_numbers if score == "bge" else observe_states
-        observe(table, edge, size)
+        edge = random_tree(table, log_odds, covariates, 1.0 if scale is None else scale, numbers)
+        _OBSERVE[score](table, edge, size)
         record_codes(missing_codes)
     return model

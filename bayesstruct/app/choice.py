@@ -63,6 +63,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("locally_constant_gaussian_graphical", ()),
         ("tree", ()),
         ("latent_tree", ()),
+        ("forest", ()),
         ("latent_features", ()),
         ("sparse_factor_analysis", ()),
         ("infinite_ica", ()),
@@ -83,6 +84,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("pairwise_mrf", ()),
         ("gaussian_graphical", (("marginals", "rank"),)),
         ("tree", (_DISCRETE,)),
+        ("forest", (_DISCRETE,)),
         ("network_classifier", ()),
     ),
     "ordered states": (
@@ -90,6 +92,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("gaussian_graphical", (("marginals", "rank"),)),
         ("bayesian_network", (_DISCRETE,)),
         ("tree", (_DISCRETE,)),
+        ("forest", (_DISCRETE,)),
         ("network_classifier", ()),
     ),
     "states without an order": (
@@ -97,11 +100,13 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("bayesian_network", (_DISCRETE,)),
         ("gaussian_graphical", (("marginals", "mixed"),)),
         ("tree", (_DISCRETE,)),
+        ("forest", (_DISCRETE,)),
         ("network_classifier", ()),
     ),
     "numbers and states": (
         ("gaussian_graphical", (("marginals", "mixed"),)),
         ("bayesian_network", (("score", "mixed"),)),
+        ("tree", (("score", "mixed"),)),
     ),
     "links": (("link_prediction", ()), ("protein_complexes", ())),
     "similarities": (("additive_clustering", ()),),

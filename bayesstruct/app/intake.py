@@ -278,8 +278,9 @@ def _refuse_text(frame, own, model):
     others = f"; for states, ordered or not, {marginals}"
     if model == "bayesian_network":
         others = f"; for states, add --score bdeu (--score mixed beside numbers), or {marginals}"
-    elif model == "tree":
-        others = "; for states, add --score bdeu"
+    elif model in ("tree", "forest"):
+        beside = " (--score mixed beside numbers)" if model == "tree" else ""
+        others = f"; for states, add --score bdeu{beside}"
     elif model in ("linear_sem", "lingam"):
         others = "; for states beside numbers, use --model bayesian_network --score mixed"
     raise TableError(

@@ -54,7 +54,8 @@ def pointwise(
     ----------
     idata : xarray.DataTree
         Result of :func:`bayesstruct.models.gaussian_graphical` without covariates, of
-        :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` (under either likelihood), of :func:`bayesstruct.models.tree`, or of
+        :func:`bayesstruct.models.ising` or :func:`bayesstruct.models.pairwise_mrf` (under either likelihood), of :func:`bayesstruct.models.tree` or
+        :func:`bayesstruct.models.forest`, or of
         :func:`bayesstruct.models.bayesian_network` with score ``"bge"``, ``"bdeu"``, ``"bde"`` or ``"mixed"``, or of
         :func:`bayesstruct.models.linear_sem` or :func:`bayesstruct.models.lingam`; of groups of rows, that of one
         group, :func:`bayesstruct.one_group`.

@@ -1,15 +1,82 @@
-"""Covariates of edges: a number for each pair of columns."""
+"""Covariates of edges, a number for each pair of columns; and tables of numbers and states."""
 
-from collections.abc import Mapping
+import warnings
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bayesstruct.data.arguments import numbers
-from bayesstruct.data.errors import TableError
+from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.labels import aligned
+from bayesstruct.networks.data.mixed_tables import MixedTable
+from bayesstruct.networks.data.tables import network_table
 
-__all__ = ["edge_covariates"]
+__all__ = ["MIXED", "edge_covariates", "first_state", "mixed_tree_table", "score_of_columns"]
+
+#: Score of tables with columns of numbers and of states.
+MIXED = "mixed"
+_KINDS = ("normal", "multinomial")
+
+
+def first_state(states: Sequence[int]) -> int:
+    """Return the position of the first column of states, from which trees are directed; of numbers of states, 0 for numbers."""
+    return int(np.flatnonzero(states)[0])
+
+
+def score_of_columns(data: Any, score: str, kinds: Any, states: Any) -> str:
+    """Return the score that a table is read with: for ``"mixed"`` that of the only kind of columns, if there is one.
+
+    Raises
+    ------
+    ValueError
+        If `kinds` or `states` do not go with the score, or name an unknown kind.
+    """
+    if score != MIXED:
+        if kinds is not None:
+            raise ValueError(
+                f"`kinds` belongs to the score 'mixed', not to {score!r}; leave it out"
+            )
+        return score
+    if isinstance(kinds, Mapping) and (odd := [k for k, own in kinds.items() if own not in _KINDS]):
+        raise ValueError(
+            f"`kinds` of {odd[0]!r} is {kinds[odd[0]]!r}: columns of a tree are 'normal' or 'multinomial'"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the table is read a second time
+        read = network_table(data, MIXED, incomplete=True, kinds=kinds, states=states).table
+    if not any(read.states):
+        return "bge"
+    if not all(read.states):
+        return MIXED
+    if kinds:
+        raise ValueError(
+            f"`kinds`: all columns hold states ({column_list(read.names)}); use score='bdeu' without it"
+        )
+    return "bdeu"
+
+
+def mixed_tree_table(
+    data: Any, *, kinds: Any = None, incomplete: bool = False, counted: bool = False
+) -> MixedTable:
+    """Check a table of normal numbers and of states, all of which are taken as states without an order.
+
+    Parameters
+    ----------
+    data : DataFrame or array_like
+    kinds : dict, optional
+        ``"normal"`` or ``"multinomial"`` for some columns.
+    incomplete : bool
+        Whether values may be missing.
+    counted : bool
+        Whether rows stand there as often as they were counted.
+    """
+    options = {"incomplete": incomplete, "kinds": kinds, "counted": counted}
+    table = network_table(data, MIXED, imputes="bayesstruct.models.tree", **options).table
+    families = tuple("multinomial" if own else "normal" for own in table.levels)
+    return replace(table, families=families)
 
 
 def edge_covariates(

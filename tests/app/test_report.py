@@ -253,9 +253,16 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
         ),
         ("lingam", {"normal_probability": 0.25}, "prior probability 0.25 for each column, exactly"),
         ("tree", {"score": "bdeu", "equivalent_sample_size": 4}, "sample size 4 (Heckerman"),
+        ("tree", {"score": "mixed"}, "No path led from states over numbers to states"),
+        ("forest", {"score": "bdeu"}, "The number of components had equal prior probabilities"),
+        ("forest", {"forbidden": [("a", "b")]}, "forbidden edges left out."),
         ("tree", {"edge_probability": 0.125}, "each edge had the prior probability 0.125"),
         ("tree", {"forbidden": [("a", "b")]}, "Forbidden edges were left out."),
-        ("latent_tree", {"hidden_weight": 0.25}, "in proportion to 0.25 to the power of the number"),
+        (
+            "latent_tree",
+            {"hidden_weight": 0.25},
+            "in proportion to 0.25 to the power of the number",
+        ),
         ("latent_tree", {"max_hidden": 2}, "with at most 2 hidden nodes"),
         (
             "network_classifier",

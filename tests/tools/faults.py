@@ -146,6 +146,34 @@ FAULTS = [
         "trees/test_predictive.py",
     ),
     Fault(
+        "mixed trees: rows of all states count as one state",
+        "bayesstruct/trees/kernels/mixed.py",
+        "(sums**2 / (self.size + rows)[:, None]).sum(axis=0)",
+        "(sums**2 / (self.size + self.n)).sum(axis=0)",
+        "trees/test_mixed.py",
+    ),
+    Fault(
+        "mixed trees: lines between the kinds count once",
+        "bayesstruct/graphs/spanning_trees/two_kinds.py",
+        "gathered = (join or log_sums)(",
+        "gathered = (join or np.max)(",
+        "graphs/spanning_trees/test_two_kinds.py",
+    ),
+    Fault(
+        "forests: the prior has the sum of the posterior",
+        "bayesstruct/graphs/spanning_trees/forests.py",
+        "return self._log_root(t) + (self.n - 1) *",
+        "return (self.n - 1) *",
+        "trees/test_forest.py",
+    ),
+    Fault(
+        "forest mode: the number of rooted forests is left out",
+        "bayesstruct/trees/modes.py",
+        " - k * np.log(p)",
+        " - k * 0.0",
+        "trees/test_modes.py",
+    ),
+    Fault(
         "tree density: the constant is left out",
         "bayesstruct/trees/priors/spanning_tree.py",
         "total - log_tree_normaliser(log_weights)",
@@ -162,8 +190,8 @@ FAULTS = [
     Fault(
         "tree matrix: children have the degrees of freedom of the root",
         "bayesstruct/trees/kernels/gaussian.py",
-        "0.5 * (degrees_of_freedom + 1.0))",
-        "0.5 * degrees_of_freedom)",
+        "shape[child] += 0.5",
+        "shape[child] += 0.0",
         "trees/test_models.py",
     ),
     Fault(

@@ -542,15 +542,20 @@ _NUMBERS = (
     "bayesian_network",
     "tree",
     "latent_tree",
+    "forest",
     "latent_features",
     "sparse_factor_analysis",
     "infinite_ica",
 )
 _CHECKS = (
     _Check(_weights_suffice, _by_weights),
-    _Check(lambda result: _model("bayesian_network")(result) and _is_mixed(result), _nothing),
     _Check(
-        lambda result: _model("bayesian_network", "tree")(result) and _is_discrete(result),
+        lambda result: _model("bayesian_network", "tree")(result) and _is_mixed(result), _nothing
+    ),
+    _Check(
+        lambda result: (
+            _model("bayesian_network", "tree", "forest")(result) and _is_discrete(result)
+        ),
         _with_tables(_states_fit, "bs.plot_pair_tables"),
     ),
     _Check(

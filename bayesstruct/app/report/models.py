@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from bayesstruct.app.report.latent_models import LATENT_MODELS
 from bayesstruct.app.report.options import Described, Options
+from bayesstruct.app.report.tree_models import TREE_MODELS
 from bayesstruct.classifiers.kernels.scores import SAMPLE_SIZE
 
 if TYPE_CHECKING:
@@ -420,30 +421,6 @@ def _bayesian_network(o: Options):
     ]
 
 
-def _tree(o: Options):
-    size = o.number("equivalent_sample_size", 1)
-    if o.get("score") == "bdeu":
-        described = (
-            "Each column has a distribution of its own for each state of its neighbour. These had Dirichlet priors with equivalent sample size "
-            f"{size} {o.cite('heckerman1995')}, under which no column is the first"
-        )
-    else:
-        described = (
-            f"Columns, standardised, are jointly normal. Precision matrix and means had a conjugate prior {o.cite('dawid')}, worth "
-            f"{size} row{'s' * (size != '1')}, which is the same for the two columns of any edge"
-        )
-    return "along which tree do the columns depend on each other?", [
-        "The columns are joined by a tree, a graph without cycles: two columns without an edge are independent given those on the way between them "
-        f"{o.cite('meila')}.",
-        f"{described}.",
-        "Trees had prior probabilities in proportion to the product of the odds of their edges: before it was known that the graph is a tree, "
-        f"{o.edges(default=0.5)}.",
-        "Forbidden edges were left out." if o.given.get("forbidden") else "",
-        "A tree joins all columns whatever the data say: an edge between columns that hardly depend on each other is one that no other edge replaces.",
-        "Trees were drawn from their exact posterior, with all parameters integrated out, and parameters given each tree.",
-    ]
-
-
 def _graph_prior(o: Options, prior: str) -> str:
     priors = {
         "uniform": "All graphs had the same prior probability",
@@ -590,10 +567,10 @@ _MODELS: dict[str, Callable[[Options], tuple[str, list[str]]]] = {
     "ising_neighbourhoods": _ising_neighbourhoods,
     "ising": _ising,
     "pairwise_mrf": _pairwise_mrf,
-    "tree": _tree,
     "bayesian_network": _bayesian_network,
     "linear_sem": _linear_sem,
     "lingam": _lingam,
     "network_classifier": _network_classifier,
+    **TREE_MODELS,
     **LATENT_MODELS,
 }

@@ -121,8 +121,15 @@ def node_handles(
             _line("full ring: predictability 1", markerfacecolor=colours.node, markersize=7, **ring)
         )
     if hidden:
-        outline = {"facecolor": colours.paper, "edgecolor": colours.line, "linestyle": DASHES}
-        handles.append(Patch(label="hidden", linewidth=0.9, **outline))
+        handles.append(
+            Patch(
+                facecolor=colours.paper,
+                edgecolor=colours.line,
+                linestyle=DASHES,
+                linewidth=0.9,
+                label="hidden",
+            )
+        )
     return handles
 
 

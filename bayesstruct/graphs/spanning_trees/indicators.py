@@ -4,9 +4,17 @@ import math
 
 import numpy as np
 
-from bayesstruct.graphs.spanning_trees.sums import rooted
+from bayesstruct.graphs.spanning_trees.sums import rooted_forest
 
-__all__ = ["indicators", "is_spanning_tree", "lines_of", "node_count", "pair_matrix", "pair_values"]
+__all__ = [
+    "indicators",
+    "is_forest",
+    "is_spanning_tree",
+    "lines_of",
+    "node_count",
+    "pair_matrix",
+    "pair_values",
+]
 
 
 def node_count(pairs: int) -> int:
@@ -68,10 +76,16 @@ def is_spanning_tree(indicator: np.ndarray) -> bool:
     """Whether a (pairs,) vector is that of a tree that joins all nodes."""
     indicator = np.asarray(indicator)
     binary = ((indicator == 0) | (indicator == 1)).all()
-    if not binary or indicator.sum() != node_count(len(indicator)) - 1:
+    n = node_count(len(indicator))
+    if not binary or indicator.sum() != n - 1:
         return False
-    try:
-        rooted(lines_of(indicator), 0)
-    except (ValueError, IndexError):
+    return bool((rooted_forest(lines_of(indicator), n) < 0).sum() == 1)
+
+
+def is_forest(indicator: np.ndarray) -> bool:
+    """Whether a (pairs,) vector is that of a graph without cycles."""
+    indicator = np.asarray(indicator)
+    if not ((indicator == 0) | (indicator == 1)).all():
         return False
-    return True
+    n = node_count(len(indicator))
+    return bool((rooted_forest(lines_of(indicator), n) >= 0).sum() == indicator.sum())

@@ -11,7 +11,14 @@ from bayesstruct.data.arguments import generator, whole_number
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["DisconnectedError", "SpanningTrees", "log_tree_sum", "log_weight_matrix", "rooted"]
+__all__ = [
+    "DisconnectedError",
+    "SpanningTrees",
+    "log_tree_sum",
+    "log_weight_matrix",
+    "rooted",
+    "rooted_forest",
+]
 
 #: Powers of 2 by which lines that some tree needs may differ: their logarithms then have an error of about 1e-6.
 _WIDEST = 10**10
@@ -312,18 +319,45 @@ def rooted(lines: "ArrayLike", root: int) -> np.ndarray:
     [1, 2, -1]
     """
     lines = np.asarray(lines, int).reshape(-1, 2)
-    n = len(lines) + 1
+    parent = rooted_forest(lines, len(lines) + 1, root)
+    if (parent < 0).sum() > 1:
+        raise ValueError("the lines do not form a tree that joins all nodes")
+    return parent
+
+
+def rooted_forest(lines: "ArrayLike", n: int, root: int = 0) -> np.ndarray:
+    """Direct the lines of a forest away from the root of each component.
+
+    Parameters
+    ----------
+    lines : (lines, 2) array_like of int
+    n : int
+        Number of nodes.
+    root : int
+        Root of its component; those of others are their first nodes.
+
+    Returns
+    -------
+    (n,) ndarray of int
+        Parent of each node, -1 for roots. If lines form a cycle, some are left out.
+
+    Examples
+    --------
+    >>> rooted_forest([(0, 1), (2, 3)], 5).tolist()
+    [-1, 0, -1, 2, -1]
+    """
     neighbours: list[list[int]] = [[] for _ in range(n)]
-    for i, j in lines.tolist():
+    for i, j in np.asarray(lines, int).reshape(-1, 2).tolist():
         neighbours[i].append(j)
         neighbours[j].append(i)
-    parent, reached = np.full(n, -2), [root]
-    parent[root] = -1
-    for node in reached:
-        for other in neighbours[node]:
-            if parent[other] == -2:
-                parent[other] = node
-                reached.append(other)
-    if len(reached) < n:
-        raise ValueError("the lines do not form a tree that joins all nodes")
+    parent = np.full(n, -2)
+    for first in (root, *range(n)):
+        if parent[first] != -2:
+            continue
+        parent[first], reached = -1, [first]
+        for node in reached:
+            for other in neighbours[node]:
+                if parent[other] == -2:
+                    parent[other] = node
+                    reached.append(other)
     return parent

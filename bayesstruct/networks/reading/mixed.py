@@ -26,7 +26,7 @@ _POINTS = 1024  # rows for each draw, a power of two
 def is_mixed(idata) -> bool:
     """Whether a result is of a network of columns of several kinds, with its parameters."""
     recorded = variables(idata, "constant_data")
-    return "column_family" in recorded and "parameter" in variables(idata)
+    return "column_family" in recorded and {"dag", "parameter"} <= variables(idata)
 
 
 def mixed_coding(posterior: "DagPosterior") -> MixedCoding:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["MixedRows", "mixed_rows"]
+__all__ = ["MixedRows", "mixed_rows", "rows_of_draws"]
 
 _DRAWS = 1000  # that are used
 _FEWER = 250  # of rows with several empty values, numbers among them
@@ -237,6 +237,19 @@ def mixed_rows(idata: "xr.DataTree", setting: dict | None = None) -> MixedRows:
         for j, (name, value) in enumerate(zip(coding.names, values, strict=True))
         if name in setting
     }
+    return rows_of_draws(posterior, coding, known)
+
+
+def rows_of_draws(posterior: Any, coding: MixedCoding, known: dict[str, float]) -> MixedRows:
+    """Return the distribution of a row in each draw of the graphs ``dag`` and the vectors ``parameter``.
+
+    Parameters
+    ----------
+    posterior : GraphPosterior
+    coding : MixedCoding
+    known : dict
+        As of `MixedRows`.
+    """
     dags, vectors = (flat_draws(posterior, name) for name in ("dag", "parameter"))
     keep = spread_positions(len(dags), _DRAWS)
     return MixedRows(coding, coding.layout, dags[keep], vectors[keep], known)

@@ -23,13 +23,15 @@ from bayesstruct.networks.reading.mixed_conditionals import drawn_mixed
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__: list[str] = []
+    from bayesstruct.graphs.posteriors.base import GraphPosterior
+
+__all__ = ["predicted_of_both"]
 
 
 def _predicted(idata: "xr.DataTree", draws: int) -> tuple[list[Predicted], list[str]]:
     posterior = read_dags(idata)
     if is_mixed(idata):
-        return _of_both(idata, posterior, chosen_draws(posterior.draws, draws))
+        return predicted_of_both(idata, posterior, chosen_draws(posterior.draws, draws))
     of = _of_numbers if is_gaussian(posterior) else _of_states
     return of(idata, posterior, chosen_draws(posterior.draws, draws))
 
@@ -73,8 +75,19 @@ def _notes(free):
     return [] if free.all() else ["Values that were set from outside do not count."]
 
 
-def _of_both(idata, posterior, chosen):
-    """Numbers and states: both are averages over the rows of the table."""
+def predicted_of_both(
+    idata: "xr.DataTree", posterior: "GraphPosterior", chosen: list[tuple[int, int]]
+) -> tuple[list[Predicted], list[str]]:
+    """Numbers and states: both are averages over the rows of the table.
+
+    Parameters
+    ----------
+    idata : xarray.DataTree
+    posterior : GraphPosterior
+        With the parameters of rows of numbers and states.
+    chosen : list of pairs of int
+        Chains and draws that are used.
+    """
     coding = mixed_coding(posterior)
     layout = coding.layout
     x, missing = observed_table(idata)

@@ -39,7 +39,8 @@ def direction_notes(posterior: "EdgePosterior | ArcPosterior") -> list[str]:
         One remark, or none for other models and without edges.
     """
     mixed = MixedColumns.is_in(posterior.constants)
-    if not (mixed or SemNoise.is_in(posterior.constants)):
+    known = mixed or SemNoise.is_in(posterior.constants)
+    if not (known and "dag" in posterior.draws):  # trees of numbers and states have no directions
         return []
     arcs = posterior.draws["dag"].mean(("chain", "draw")).to_numpy()
     first, second = np.triu_indices(len(arcs), 1)

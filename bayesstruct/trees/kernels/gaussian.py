@@ -15,9 +15,9 @@ import numpy as np
 
 from scipy.special import gammaln
 
-from bayesstruct.graphs.spanning_trees.sums import rooted
+from bayesstruct.graphs.spanning_trees.sums import rooted_forest
 
-__all__ = ["draw_means", "draw_precision", "edge_factors", "posterior_scale"]
+__all__ = ["draw_means", "draw_precision", "edge_factors", "expected_precision", "posterior_scale"]
 
 
 def posterior_scale(
@@ -71,12 +71,12 @@ def draw_precision(
     matrix: np.ndarray,
     floor: float = 0.0,
 ) -> np.ndarray:
-    """Draw the precision matrix of a tree, column by column away from a root.
+    """Draw the precision matrix of a tree or forest, column by column away from roots.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-    lines : (p - 1, 2) ndarray of int
+    lines : (edges, 2) ndarray of int
     degrees_of_freedom : float
     matrix : (p, p) ndarray
         Scale matrix, of which the diagonal and the entries at edges are used.
@@ -89,18 +89,40 @@ def draw_precision(
         Zero where there is no edge.
     """
     p = len(matrix)
-    parent, child = rooted(lines, 0)[1:], np.arange(1, p)
-    # A column given its parent is a regression: noise variance first, then the coefficient.
-    above, both, own = matrix[parent, parent], matrix[parent, child], np.diag(matrix)
-    left = np.append(own[0], np.maximum(own[child] - both**2 / above, floor))
-    shape = np.full(p, 0.5 * (degrees_of_freedom + 1.0))
-    shape[0] = 0.5 * degrees_of_freedom
-    noise = 0.5 * left / rng.standard_gamma(shape)
-    slope = both / above + np.sqrt(noise[1:] / above) * rng.standard_normal(p - 1)
-    precision = np.zeros((p, p))
-    precision[parent, child] = precision[child, parent] = -slope / noise[1:]
-    diagonal = 1.0 / noise
-    np.add.at(diagonal, parent, slope**2 / noise[1:])
+    parent, child, above, line, rate, shape = _regressions(lines, degrees_of_freedom, matrix, floor)
+    noise = rate / rng.standard_gamma(shape)
+    slope = line + np.sqrt(noise[child] / above) * rng.standard_normal(len(child))
+    return _assembled(p, parent, child, slope / noise[child], slope**2 / noise[child], 1.0 / noise)
+
+
+def expected_precision(
+    lines: np.ndarray, degrees_of_freedom: float, matrix: np.ndarray, floor: float = 0.0
+) -> np.ndarray:
+    """Mean of the precision matrix of a tree or forest; parameters are those of `draw_precision`."""
+    parent, child, above, line, rate, shape = _regressions(lines, degrees_of_freedom, matrix, floor)
+    weight = shape / rate
+    squares = line**2 * weight[child] + 1.0 / above
+    return _assembled(len(matrix), parent, child, line * weight[child], squares, weight)
+
+
+def _regressions(lines, degrees_of_freedom, matrix, floor):
+    """Columns given their parents: parents, children, sums of squares and slopes of the former, rates and shapes of all."""
+    p = len(matrix)
+    parent = rooted_forest(lines, p)
+    child = np.flatnonzero(parent >= 0)
+    parent = parent[child]
+    above, both = matrix[parent, parent], matrix[parent, child]
+    left, shape = np.diag(matrix).copy(), np.full(p, 0.5 * degrees_of_freedom)
+    left[child] = np.maximum(left[child] - both**2 / above, floor)
+    shape[child] += 0.5
+    return parent, child, above, both / above, 0.5 * left, shape
+
+
+def _assembled(p, parent, child, pulls, squares, diagonal):
+    """Precision matrix of regressions."""
+    precision, diagonal = np.zeros((p, p)), diagonal.copy()
+    precision[parent, child] = precision[child, parent] = -pulls
+    np.add.at(diagonal, parent, squares)
     precision[np.diag_indices(p)] = diagonal
     return precision
 

@@ -13,20 +13,29 @@ from bayesstruct.core.ops import InterpretedOp
 from bayesstruct.core.tensors import as_float
 from bayesstruct.graphs.spanning_trees.indicators import (
     indicators,
+    is_forest,
     is_spanning_tree,
     lines_of,
     node_count,
     pair_matrix,
     pair_values,
 )
-from bayesstruct.graphs.spanning_trees.maximum import maximum_spanning_forest
-from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, log_tree_sum, rooted
+from bayesstruct.graphs.spanning_trees.sums import (
+    SpanningTrees,
+    log_tree_sum,
+    rooted,
+    rooted_forest,
+)
+from bayesstruct.graphs.spanning_trees.two_kinds import maximum_tree_of
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
 
+    from bayesstruct.networks.kernels.mixed_layout import MixedLayout
+
 __all__ = [
     "Components",
+    "EdgeStrengths",
     "LogTreeSum",
     "MaximumTree",
     "MutualInformation",
@@ -34,6 +43,7 @@ __all__ = [
     "TreeProbabilities",
     "away_from_root",
     "components_of",
+    "edge_strengths",
     "is_tree",
     "log_tree_normaliser",
     "maximum_tree",
@@ -147,9 +157,13 @@ class _IsTree(_OfPairs):
 
 
 class MaximumTree(_OfPairs):
-    """Spanning tree with the greatest sum of weights, as a 0/1 vector."""
+    """Spanning tree with the greatest sum of weights, as a 0/1 vector; `outer` marks outer nodes of two kinds."""
 
+    __props__ = ("outer",)
     dtype = "int8"
+
+    def __init__(self, outer=None):
+        self.outer = outer
 
     def core_shape(self, pairs):
         """One indicator a pair."""
@@ -158,29 +172,29 @@ class MaximumTree(_OfPairs):
     def core(self, vector):
         """Return the tree of one graph."""
         matrix = pair_matrix(vector, -np.inf)
-        return indicators(maximum_spanning_forest(matrix), len(matrix))
+        return indicators(maximum_tree_of(matrix, self.outer), len(matrix))
 
 
 class RootedTree(_OfPairs):
-    """Trees as directed graphs away from their first node: 1 at (parent, child)."""
+    """Trees and forests as directed graphs away from roots: 1 at (parent, child)."""
 
+    __props__ = ("nodes", "root")
     dtype = "int8"
 
-    def __init__(self, nodes):
-        self.nodes = nodes
-
-    __props__ = ("nodes",)
+    def __init__(self, nodes, root=0):
+        self.nodes, self.root = nodes, root
 
     def core_shape(self, pairs):
         """Return the shape of a square matrix."""
         return self.nodes, self.nodes
 
     def core(self, vector):
-        """Direct the lines of one tree; of any other graph nothing."""
+        """Direct the lines of one forest; of any other graph nothing."""
         dag = np.zeros((self.nodes, self.nodes), np.int8)
-        if is_spanning_tree(vector):
-            parent = rooted(lines_of(vector), 0)
-            dag[parent[1:], np.arange(1, self.nodes)] = 1
+        if is_forest(vector):
+            parent = rooted_forest(lines_of(vector), self.nodes, self.root)
+            child = np.flatnonzero(parent >= 0)
+            dag[parent[child], child] = 1
         return dag
 
 
@@ -231,12 +245,14 @@ class MutualInformation(InterpretedOp):
 
     def compute(self, tree, tables):
         """Go away from the root with the probabilities of the states of each node."""
-        lines = lines_of(tree)
-        parent, d = rooted(lines, 0), len(self.states)
-        share: list = [tables[0, : self.states[0]]] + [None] * (d - 1)
+        d = len(self.states)
+        parent, share = rooted_forest(lines_of(tree), d), {}
         matrix = np.zeros((d, d))
         for child in _downwards(parent):
             above, k = parent[child], self.states[child]
+            if above < 0:
+                share[child] = tables[child, :k]
+                continue
             given = tables[child, : self.states[above] * k].reshape(-1, k)
             joint = share[above][:, None] * given
             share[child] = joint.sum(axis=0)
@@ -250,12 +266,47 @@ class MutualInformation(InterpretedOp):
         return [[False], [False]]
 
 
+class EdgeStrengths(InterpretedOp):
+    """Strengths of the edges of a tree of numbers and states, from the tree and its parameters."""
+
+    __props__ = ("layout", "root")
+
+    def __init__(self, layout, root):
+        self.layout, self.root = layout, root
+
+    def make_node(self, tree, vector):
+        """Apply the Op to a (pairs,) vector and the parameters."""
+        self.register()
+        inputs = [pt.as_tensor_variable(tree), as_float(vector)]
+        return Apply(self, inputs, [pt.tensor(dtype="float64", shape=tree.type.shape)])
+
+    def infer_shape(self, node, input_shapes):
+        """One number a pair."""
+        return [input_shapes[0]]
+
+    def compute(self, tree, vector):
+        """Direct the tree, and put the strength of each column with its parent at the pair."""
+        from bayesstruct.trees.kernels.strengths import edge_strengths
+
+        parent = rooted(lines_of(tree), self.root)
+        child = np.flatnonzero(parent >= 0)
+        matrix = np.zeros((len(parent),) * 2)
+        own = edge_strengths(self.layout, parent, vector)[child]
+        matrix[child, parent[child]] = matrix[parent[child], child] = own
+        return pair_values(matrix)
+
+    def connection_pattern(self, node):
+        """No derivatives."""
+        return [[False], [False]]
+
+
 def _downwards(parent) -> list[int]:
-    """All nodes but the root 0, each after its parent."""
-    order, below = [0], [np.flatnonzero(parent == v).tolist() for v in range(len(parent))]
+    """All nodes, each after its parent."""
+    order = np.flatnonzero(parent < 0).tolist()
+    below = [np.flatnonzero(parent == v).tolist() for v in range(len(parent))]
     for node in order:
         order.extend(below[node])
-    return order[1:]
+    return order
 
 
 def _nodes(vectors) -> int:
@@ -321,14 +372,19 @@ def components_of(indicator: "TensorVariable", nodes: int) -> "TensorVariable":
     return Components(nodes).make_node(pt.as_tensor_variable(indicator)).outputs[0]
 
 
-def maximum_tree(log_weights: "TensorVariable") -> "TensorVariable":
-    """Spanning tree with the greatest sum of log weights, a (..., pairs) vector of 0 and 1."""
-    return MaximumTree().make_node(as_float(log_weights)).outputs[0]
+def maximum_tree(
+    log_weights: "TensorVariable", outer: tuple[bool, ...] | None = None
+) -> "TensorVariable":
+    """Spanning tree with the greatest sum of log weights, a (..., pairs) vector of 0 and 1; `outer` marks outer nodes of two kinds."""
+    return MaximumTree(outer).make_node(as_float(log_weights)).outputs[0]
 
 
-def away_from_root(indicator: "TensorVariable", nodes: int) -> "TensorVariable":
-    """Directed graph (..., nodes, nodes) of a tree, 1 at (parent, child), whose root is the first node."""
-    return RootedTree(nodes).make_node(pt.as_tensor_variable(indicator)).outputs[0]
+def away_from_root(indicator: "TensorVariable", nodes: int, root: int = 0) -> "TensorVariable":
+    """Directed graph (..., nodes, nodes) of a tree, 1 at (parent, child), whose root is by default the first node.
+
+    The roots of the other components of a forest are their first nodes.
+    """
+    return RootedTree(nodes, root).make_node(pt.as_tensor_variable(indicator)).outputs[0]
 
 
 def mutual_information(
@@ -339,10 +395,26 @@ def mutual_information(
     Parameters
     ----------
     tree : TensorVariable
-        (pairs,), of 0 and 1.
+        (pairs,), of 0 and 1; or a forest.
     tables : TensorVariable
         (p, cells), :class:`bayesstruct.distributions.ProbabilityTables` of the tree away from its first node.
     states : sequence of int
         Number of states of each node.
     """
     return MutualInformation(states).make_node(tree, tables).outputs[0]
+
+
+def edge_strengths(
+    tree: "TensorVariable", vector: "TensorVariable", layout: "MixedLayout", root: int
+) -> "TensorVariable":
+    """Strength of the dependence along each edge of a tree of numbers and states, (pairs,); 0 where there is no edge.
+
+    Parameters
+    ----------
+    tree, vector : TensorVariable
+        A :class:`bayesstruct.distributions.MixedSpanningTree` and its :class:`bayesstruct.distributions.MixedTreeParameters`.
+    layout : MixedLayout
+    root : int
+        The first column of states.
+    """
+    return EdgeStrengths(layout, root).make_node(tree, vector).outputs[0]

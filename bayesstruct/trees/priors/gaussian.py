@@ -64,14 +64,14 @@ class TreePrecision(Continuous):
     Support   symmetric positive definite (p, p) matrices, zero off a tree
     ========  ===========================================================
 
-    The G-Wishart distribution of a tree (hyper-inverse Wishart for the covariance matrix; Dawid and Lauritzen 1993). Its constant is the same
-    for all trees. Given the tree, the covariance matrix of the two ends of an edge is inverse Wishart, in the same way for all edges.
+    The G-Wishart distribution of a tree or forest (hyper-inverse Wishart for the covariance matrix; Dawid and Lauritzen 1993). Its constant is the same
+    for all trees with as many edges. Given the tree, the covariance matrix of the two ends of an edge is inverse Wishart, in the same way for all edges.
 
     Parameters
     ----------
     name : str
     tree : TensorVariable
-        (pairs,), a :class:`bayesstruct.SpanningTree`.
+        (pairs,), a :class:`bayesstruct.SpanningTree` or :class:`bayesstruct.SpanningForest`.
     degrees_of_freedom : float, default 3
         b, positive.
     scale : float, default 0.5
@@ -101,7 +101,7 @@ class TreePrecision(Continuous):
         tree = pt.as_tensor_variable(tree)
         nodes = getattr(tree.owner.op, "nodes", None) if tree.owner is not None else None
         if nodes is None:
-            raise TypeError("`tree` is a bs.SpanningTree of the model")
+            raise TypeError("`tree` is a bs.SpanningTree or bs.SpanningForest of the model")
         params = [tree, as_float(degrees_of_freedom), as_float(scale)]
         return super().dist(params, nodes=nodes, **kwargs)
 
@@ -120,18 +120,22 @@ def _precision_logp(op, values, rng, size, tree, degrees_of_freedom, scale, **kw
     log_det = 2.0 * pt.log(pt.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
     trace = pt.diagonal(value, axis1=-2, axis2=-1).sum(axis=-1)
     b = degrees_of_freedom
-    total = 0.5 * (b - 2.0) * log_det - 0.5 * scale * trace - _log_constant(p, b, scale)
+    total = (
+        0.5 * (b - 2.0) * log_det
+        - 0.5 * scale * trace
+        - _log_constant(p, tree.sum(axis=-1), b, scale)
+    )
     inside = zero & pt.eq(value, value.mT).all(axis=(-2, -1)) & ~pt.isnan(log_det)
     return pt.switch(inside, total, -np.inf)
 
 
-def _log_constant(p, b, scale):
-    """Log constant of the density, p - 1 times that of an edge less p - 2 times that of a column."""
+def _log_constant(p, edges, b, scale):
+    """Log constant of the density: an edge multiplies by its own over those of its two columns."""
     column = 0.5 * b * (np.log(2.0) - pt.log(scale)) + pt.gammaln(0.5 * b)
     half = 0.5 * (b + 1.0)
     edge = 2.0 * half * (np.log(2.0) - pt.log(scale)) + 0.5 * np.log(np.pi)
     edge = edge + pt.gammaln(half) + pt.gammaln(half - 0.5)
-    return (p - 1) * edge - (p - 2) * column
+    return p * column + edges * (edge - 2.0 * column)
 
 
 class TreeMeansRV(GraphRV):

@@ -95,7 +95,7 @@ class SpanningForest(Discrete):
     -----
     Draws are exact and independent; *logp* has its constant and is differentiable with respect to both kinds of weights, so that NUTS
     draws variables on which these depend, such as a common root weight. :class:`bayesstruct.steps.TreeDraws` draws a forest on which
-    nothing depends.
+    nothing depends, and one with parameters of normal rows or of rows of states, as in :func:`bayesstruct.models.forest`.
 
     References
     ----------

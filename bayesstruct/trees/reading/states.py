@@ -18,12 +18,16 @@ from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS, chosen_draws
 from bayesstruct.graphs.plots.network import plot_graph
 from bayesstruct.graphs.posteriors.reading import read_edges
 from bayesstruct.graphs.records import AcyclicEdges
-from bayesstruct.graphs.spanning_trees.sums import rooted
+from bayesstruct.graphs.spanning_trees.sums import rooted_forest
 from bayesstruct.graphs.tables.edges import EDGE_READERS, edge_table
 from bayesstruct.networks.priors.records import NetworkStates
 from bayesstruct.networks.reading.conditionals import drawn_networks
 from bayesstruct.networks.reading.effects import state_rows
+from bayesstruct.networks.reading.mixed import mixed_coding
+from bayesstruct.networks.reading.mixed_predictions import MixedRows, rows_of_draws
+from bayesstruct.networks.reading.predictability import predicted_of_both
 from bayesstruct.precision.reading.predictive import NORMAL_READERS
+from bayesstruct.trees.data import first_state
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,9 +37,12 @@ if TYPE_CHECKING:
 __all__ = ["with_rooted_trees"]
 
 _STATES, _NUMBERS = "trees of columns of states", "trees of columns of numbers"
+_BOTH = "trees of columns of numbers and states"
 
 
-def with_rooted_trees(posterior: "EdgePosterior", draws: "xr.Dataset") -> "xr.Dataset":
+def with_rooted_trees(
+    posterior: "EdgePosterior", draws: "xr.Dataset", root: int = 0
+) -> "xr.Dataset":
     r"""Add the trees as directed graphs, away from the first column, that belong to the tables of probabilities.
 
     Parameters
@@ -44,6 +51,8 @@ def with_rooted_trees(posterior: "EdgePosterior", draws: "xr.Dataset") -> "xr.Da
         Of trees.
     draws : xarray.Dataset
         Some or all of its draws.
+    root : int, default 0
+        Another column from which trees are directed; other components of forests are from their first columns.
 
     Returns
     -------
@@ -53,9 +62,11 @@ def with_rooted_trees(posterior: "EdgePosterior", draws: "xr.Dataset") -> "xr.Da
     edge = draws["edge"].transpose(*SAMPLE_DIMS, ...).values
     shape, d = edge.shape[:2], len(posterior.variables)
     ends = np.transpose([posterior.source, posterior.target])
-    dag, child = np.zeros((*shape, d, d), np.int8), np.arange(1, d)
+    dag = np.zeros((*shape, d, d), np.int8)
     for c, m in np.ndindex(shape):
-        dag[c, m, rooted(ends[edge[c, m] != 0], 0)[1:], child] = 1
+        parent = rooted_forest(ends[edge[c, m] != 0], d, root)
+        child = np.flatnonzero(parent >= 0)
+        dag[c, m, parent[child], child] = 1
     return draws.assign(dag=((*SAMPLE_DIMS, "node", "node_"), dag))
 
 
@@ -88,6 +99,35 @@ def _predicted(idata: "xr.DataTree", draws: int) -> tuple[list[Predicted], list[
     return [*tally.predicted(OTHERS)], []
 
 
+def _is_tree_of_both(idata) -> bool:
+    own = {"edge", "parameter"} <= variables(idata)
+    return own and "column_family" in variables(idata, CONSTANTS)
+
+
+def _mixed_rows(idata: "xr.DataTree") -> MixedRows:
+    posterior: Any = read_edges(idata)
+    coding = mixed_coding(posterior)
+    draws = with_rooted_trees(posterior, posterior.draws, first_state(coding.layout.states))
+    return rows_of_draws(replace(posterior, draws=draws), coding, {})
+
+
+def _predicted_of_both(idata: "xr.DataTree", draws: int) -> tuple[list[Predicted], list[str]]:
+    posterior: Any = read_edges(idata)
+    found, notes = predicted_of_both(idata, posterior, chosen_draws(posterior.draws, draws))
+    # A neighbour on the way to the first column of states is no parent: trees have no directions.
+    return [one for one in found if one.given == OTHERS], notes
+
+
+register_summary(
+    _BOTH,
+    _is_tree_of_both,
+    edge_table,
+    (*EDGE_READERS, "predict", "predictability", "pointwise"),
+    before="undirected graphs",
+)
+register_figure(plot_graph, _BOTH)
+register_prediction(_BOTH, _is_tree_of_both, _mixed_rows)
+register_predictability(_BOTH, _is_tree_of_both, _predicted_of_both)
 register_summary(
     _STATES,
     _is_tree_of_states,

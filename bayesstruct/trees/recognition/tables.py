@@ -5,18 +5,26 @@ from typing import TYPE_CHECKING
 
 import pytensor.tensor as pt
 
+from pymc.distributions.transforms import LogOddsTransform
+
 from bayesstruct.core.recognition import (
     NotRecognized,
     children_of,
+    is_claimed,
     is_op,
     parameters,
     same_value,
     unpad,
     unpadded_parameters,
 )
-from bayesstruct.core.tensors import random_ancestors
+from bayesstruct.core.tensors import is_beta, random_ancestors
 from bayesstruct.networks.priors.discrete_network import DiscreteNetworkRV, ProbabilityTablesRV
+from bayesstruct.networks.priors.incomplete_mixed import (
+    IncompleteMixedNetworkRV,
+    MissingMixedValuesRV,
+)
 from bayesstruct.networks.priors.incomplete_networks import IncompleteDiscreteNetworkRV
+from bayesstruct.networks.priors.mixed_networks import MixedNetworkRV
 from bayesstruct.networks.recognition.tables import DiscreteTable
 from bayesstruct.precision.priors.rows import (
     GraphicalNormalRV,
@@ -25,8 +33,9 @@ from bayesstruct.precision.priors.rows import (
 )
 from bayesstruct.trees.ops.spanning_trees import RootedTree
 from bayesstruct.trees.priors.gaussian import TreeMeansRV, TreePrecisionRV
+from bayesstruct.trees.priors.mixed_tree import MixedSpanningTreeRV, MixedTreeParametersRV
 from bayesstruct.trees.priors.spanning_forest import SpanningForestRV
-from bayesstruct.trees.priors.spanning_tree import SpanningTreeRV
+from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTreeRV
 
 if TYPE_CHECKING:
     from pymc import Model
@@ -34,18 +43,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRAPHS",
+    "MixedPart",
     "NumberPart",
     "StatePart",
     "TreePart",
+    "claimed_share",
     "is_tree_variable",
     "tree_of",
     "tree_part",
 ]
 
 #: Ops of the graphs that are drawn.
-GRAPHS = (SpanningTreeRV, SpanningForestRV)
+GRAPHS = (SpanningTreeRV, SpanningForestRV, MixedSpanningTreeRV)
 _NUMBERS = (GraphicalNormalRV, IncompleteGraphicalNormalRV)
 _STATES = (DiscreteNetworkRV, IncompleteDiscreteNetworkRV)
+_MIXED = (MixedNetworkRV, IncompleteMixedNetworkRV)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +136,41 @@ class StatePart(TreePart):
         return own if self.missing is None else [*own, self.missing]
 
 
+@dataclass(frozen=True, eq=False)
+class MixedPart(TreePart):
+    """A tree with the parameters of rows of numbers and states.
+
+    Attributes
+    ----------
+    vector, rows : TensorVariable
+        Parameters, and the observed table.
+    missing : TensorVariable, optional
+        Missing values of the rows.
+    """
+
+    vector: "TensorVariable"
+    rows: "TensorVariable"
+    missing: "TensorVariable | None"
+
+    @property
+    def mask(self):
+        """Which values are missing."""
+        return self.rows.owner.op.mask
+
+    @property
+    def variables(self) -> list["TensorVariable"]:
+        """Random variables that are drawn together."""
+        own = [self.tree, self.vector]
+        return own if self.missing is None else [*own, self.missing]
+
+
 def tree_of(variable: "TensorVariable") -> "TensorVariable | None":
     """Return the random tree on which the distribution of a variable depends as a parameter of it, else None."""
-    if is_op(variable, (ProbabilityTablesRV, *_STATES)):
+    if is_op(variable, (ProbabilityTablesRV, *_STATES, *_MIXED)):
         graph = unpadded_parameters(variable)[0]
         if is_op(graph, RootedTree):
             return unpad(graph.owner.inputs[0])
-    if is_op(variable, (TreePrecisionRV,)):
+    if is_op(variable, (TreePrecisionRV, MixedTreeParametersRV)):
         return unpadded_parameters(variable)[0]
     if is_op(variable, (MissingCellsRV, TreeMeansRV)):
         matrix = unpadded_parameters(variable)[0 if is_op(variable, TreeMeansRV) else 1]
@@ -153,13 +193,39 @@ def tree_part(model: "Model", tree: "TensorVariable") -> TreePart:
     children = children_of(model, tree)
     if not children:
         return TreePart(tree)
-    if is_op(tree, SpanningForestRV):
-        raise NotRecognized(f"{children[0].name!r} depends on it, and it is a forest")
     if any(is_op(child, TreePrecisionRV) for child in children):
         return _numbers(model, tree, children)
+    if any(is_op(child, MixedTreeParametersRV) for child in children):
+        return _mixed(model, tree, children)
     if not any(is_op(child, (ProbabilityTablesRV, *_STATES)) for child in children):
         _refuse(children, tree)
     return _states(model, tree, children)
+
+
+def claimed_share(model: "Model", part: TreePart) -> "TensorVariable | None":
+    """Return the share of edges of a forest that is drawn together with it, if there is one.
+
+    That is a beta variable with fixed shapes which :func:`bayesstruct.trees.model_parts.random_forest` has claimed: log weights of edges
+    are equal and those of roots as they have to be for the number of edges to be binomial.
+
+    Raises
+    ------
+    NotRecognized
+        If something else depends on it.
+    """
+    if not is_op(part.tree, SpanningForestRV):
+        return None
+    found = [rv for rv in model.free_RVs if is_beta(rv) and is_claimed(rv, STEP)]
+    if not found:
+        return None
+    [share] = found
+    if children_of(model, share) != [part.tree]:
+        raise NotRecognized(f"something else than {part.tree.name!r} depends on {share.name!r}")
+    if random_ancestors(*parameters(share)) or not isinstance(
+        model.rvs_to_transforms.get(share), LogOddsTransform
+    ):
+        raise NotRecognized(f"{share.name!r} has random shapes or another transform")
+    return share
 
 
 def _numbers(model, tree, children):
@@ -213,6 +279,32 @@ def _states(model, tree, children):
     return part
 
 
+def _mixed(model, tree, children):
+    vector = _the_one(children, MixedTreeParametersRV, tree)
+    rows = _the_one(children, _MIXED, tree)
+    _refuse([rv for rv in children if rv not in (vector, rows)], tree)
+    _refuse([rv for rv in children_of(model, vector) if rv is not rows], vector)
+    _, used, *units, _ = unpadded_parameters(rows)[:5]
+    missing = unpadded_parameters(rows)[5] if is_op(rows, IncompleteMixedNetworkRV) else None
+    layout, numbers = rows.owner.op.layout, tuple(not k for k in rows.owner.op.layout.states)
+    if used is not vector or tree_of(rows) is not tree or vector.owner.op.layout != layout:
+        raise NotRecognized(f"{rows.name!r} has another graph or other parameters")
+    if not is_op(tree, MixedSpanningTreeRV) or tree.owner.op.outer != numbers:
+        raise NotRecognized(
+            f"{tree.name!r} is no MixedSpanningTree of the numbers of {rows.name!r}"
+        )
+    if random_ancestors(*units):
+        raise NotRecognized(f"location or scale of {rows.name!r} is random")
+    if missing is not None:
+        same = is_op(missing, MissingMixedValuesRV)
+        if not same or missing.owner.op.mask is not rows.owner.op.mask:
+            raise NotRecognized(f"{missing.name!r} are not the values that {rows.name!r} misses")
+        _refuse([rv for rv in children_of(model, missing) if rv is not rows], missing)
+    part = MixedPart(tree, vector, rows, missing)
+    _check_free(model, part)
+    return part
+
+
 def _the_one(variables, kinds, parent):
     """Return the only variable of these kinds."""
     found = [rv for rv in variables if is_op(rv, kinds)]
@@ -243,6 +335,6 @@ def _check_free(model, part):
 
 def is_tree_variable(variable: "TensorVariable") -> bool:
     """Whether a variable is a tree, or one of its parameters or missing numbers by its type."""
-    return is_op(variable, (*GRAPHS, TreePrecisionRV, TreeMeansRV)) or (
+    return is_op(variable, (*GRAPHS, TreePrecisionRV, TreeMeansRV, MixedTreeParametersRV)) or (
         is_op(variable, (ProbabilityTablesRV, MissingCellsRV)) and tree_of(variable) is not None
     )
