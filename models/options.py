@@ -279,16 +279,16 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         _positive("equivalent_sample_size", "Rows that the prior is worth.", 1.0),
         _ROW_COUNTS,
     ),
-    "latent_tree": (
-        _positive("hidden_weight", "Prior odds that a hidden node adds to a tree.", 1.0),
-        _whole("max_hidden", "Maximum number of hidden nodes; by default two fewer than columns.", least=0),
-        _positive("correlation_shape", "Of the prior of correlations along edges; 1: uniform.", 1.0),
-        _ROW_COUNTS,
-    ),
     "forest": (
         _choice("score", "What columns are: numbers (bge) or states (bdeu).", "bge", "bge", "bdeu"),
         _FORBIDDEN,
         _positive("equivalent_sample_size", "Rows that the prior is worth.", 1.0),
+        _ROW_COUNTS,
+    ),
+    "latent_tree": (
+        _positive("hidden_weight", "Prior odds that a hidden node adds to a tree.", 1.0),
+        _whole("max_hidden", "Maximum number of hidden nodes; by default two fewer than columns.", least=0),
+        _positive("correlation_shape", "Of the prior of correlations along edges; 1: uniform.", 1.0),
         _ROW_COUNTS,
     ),
     "bayesian_network": (

@@ -120,8 +120,8 @@ FAULTS = [
     Fault(
         "margins: weights of a tree's edges lack one",
         "bayesstruct/trees/exact.py",
-        "gains = pairs - alone[:, None]",
-        "gains = pairs",
+        "return table, alone, pairs - alone[:, None]",
+        "return table, alone, pairs",
         "trees",
     ),
     Fault(
@@ -153,7 +153,7 @@ FAULTS = [
         "trees/test_mixed.py",
     ),
     Fault(
-        "mixed trees: lines between the kinds count once",
+        "lines of two kinds: those between the kinds count once",
         "bayesstruct/graphs/spanning_trees/two_kinds.py",
         "gathered = (join or log_sums)(",
         "gathered = (join or np.max)(",
