@@ -173,13 +173,13 @@ def tree(
     refuse_coded_states(states, missing_codes)
     [data] = repeated_rows(row_counts, data)
     data, counted = without_codes(data, missing_codes), row_counts is not None
-    score = score_of_columns(data, score, kinds, states)
-    if score == MIXED:
+    kind = score_of_columns(data, score, kinds, states)
+    if kind == MIXED:
         table: Any = mixed_tree_table(data, kinds=kinds, incomplete=True, counted=counted)
         numbers = np.array(table.states) == 0
     else:
         options = {"incomplete": True, "states": states, "counted": counted}
-        table, numbers = network_table(data, score, **options).table, None
+        table, numbers = network_table(data, kind, **options).table, None
     log_odds = tree_log_odds(table.names, edge_probability, forbidden, numbers)
     scale = optional_number("coefficient_scale", coefficient_scale, above=0)
     if scale is not None and not edge_covariates:
@@ -188,6 +188,6 @@ def tree(
     covariates = read_edge_covariates(given, table.names, np.isfinite(log_odds))
     with pm.Model(coords=table.coords) as model:
         edge = random_tree(table, log_odds, covariates, 1.0 if scale is None else scale, numbers)
-        _OBSERVE[score](table, edge, size)
+        _OBSERVE[kind](table, edge, size)
         record_codes(missing_codes)
     return model

@@ -1243,8 +1243,8 @@ FAULTS = [
     Fault(
         "mixed-guided: the scores of the guide are not taken away",
         "bayesstruct/networks/steps/mixed_moves.py",
-        "                - (after[i] - before[i])\n",
-        "",
+        "- (after[i] - before[i])",
+        "- 0.0 * (after[i] - before[i])",
         "networks/steps/test_mixed_moves.py",
     ),
     Fault(
