@@ -112,7 +112,7 @@ def directed_tree(
     Examples
     --------
     >>> import pandas as pd
-    >>> table = pd.DataFrame({"rain": [0, 0, 1, 1, 0, 1], "wet": [0, 0, 1, 1, 1, 1]})
+    >>> table = pd.DataFrame({"rain": [0, 0, 1, 1, 1, 1], "wet": [0, 0, 1, 1, 0, 1]})
     >>> directed_tree(table, pseudo_count=1.0).graph.edges
     OutEdgeView([('rain', 'wet')])
     """
