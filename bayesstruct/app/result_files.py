@@ -6,6 +6,7 @@ __all__ = ["RESULTS"]
 RESULTS = (
     "posterior.nc",
     "edges.csv",
+    "splits.csv",
     "connections.csv",
     "arcs.csv",
     "effects.csv",
