@@ -294,7 +294,7 @@ def _graph(trees: _Trees, splits: list[int]) -> "nx.Graph":
 
     above, own, labels = _labels(trees, splits)
     weights = trees.mean_correlations(splits)
-    graph: nx.Graph = nx.Graph()
+    graph: nx.Graph = nx.Graph(forest=True)
     graph.add_nodes_from(trees.names, hidden=False)
     for k, label in enumerate(labels):
         if label not in graph:
@@ -326,7 +326,8 @@ def hidden_values(idata: "xr.DataTree", *, draws: int = 200) -> "pd.DataFrame":
     -------
     pandas.DataFrame
         One row for each row of the table and one column for each hidden node of :func:`consensus_tree` that some draws have, with the same branches: its
-        mean given the row, with variance 1 in the population, and the sign by which it goes with its neighbour nearer to the first column.
+        mean given the row, with variance 1 in the population. Signs are those by which the draws agree with each other, and by which most of them go with the neighbour
+        nearer to the first column, which may be another one in each draw.
         ``attrs["probability"]`` has the share of the draws with that node, ``attrs["sd"]`` the standard deviation of its value given tree and row.
 
     Raises
@@ -350,6 +351,7 @@ def hidden_values(idata: "xr.DataTree", *, draws: int = 200) -> "pd.DataFrame":
     location, scale = constants["location"].values, constants["scale"].values
     p, total = len(trees.names), {name: np.zeros(len(table)) for name in wanted.values()}
     count: Counter[str] = Counter()
+    turned: Counter[str] = Counter()
     spread: defaultdict[str, float] = defaultdict(float)
     size = trees.parents.shape[:2]
     whole = whole_number("draws", draws, 1)
@@ -364,12 +366,16 @@ def hidden_values(idata: "xr.DataTree", *, draws: int = 200) -> "pd.DataFrame":
         z = z / posterior["deviation"].values[c, d]
         mean, covariance = predict_hidden(trees.parents[c, d], trees.correlations[c, d], z)
         for node, name in found.items():
-            total[name] += mean[:, node - p]
+            # A neighbour that is another one in each draw may go with the node in another direction.
+            sign = -1.0 if total[name] @ mean[:, node - p] < 0.0 else 1.0
+            total[name] += sign * mean[:, node - p]
+            turned[name] += sign < 0.0
             spread[name] += covariance[node - p, node - p]
             count[name] += 1
     kept = [name for name in total if count[name]]
+    signs = {name: -1.0 if 2 * turned[name] > count[name] else 1.0 for name in kept}
     rows = posterior["observation"].values if "observation" in posterior.coords else None
-    out = pd.DataFrame({name: total[name] / count[name] for name in kept}, index=rows)
+    out = pd.DataFrame({name: signs[name] * total[name] / count[name] for name in kept}, index=rows)
     out.attrs["probability"] = {name: count[name] / len(chosen) for name in kept}
     out.attrs["sd"] = {name: float(np.sqrt(spread[name] / count[name])) for name in kept}
     return out
@@ -445,7 +451,7 @@ def plot_consensus_tree(
 
     graph = consensus_tree(idata)
     kinds = {node: "hidden" if own["hidden"] else "column" for node, own in graph.nodes(data=True)}
-    return plot_graph(graph, ax=ax, groups=kinds, **({"layout": "spring"} | options))
+    return plot_graph(graph, ax=ax, **({"groups": kinds} | options))
 
 
 register_summary(
