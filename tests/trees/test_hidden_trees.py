@@ -538,6 +538,16 @@ def test_readers_of_known_trees():
     np.testing.assert_allclose(values[[near, far]], wanted, atol=1e-10)
 
 
+def test_a_consensus_without_hidden_nodes_has_rows_without_values():
+    chain = [-1, 0, 1, 2, 3, -1, -1, -1]
+    idata, rows = result([chain], [np.where(np.array(chain) >= 0, 0.5, 0.0)])
+    assert bs.hidden_values(idata).shape == (len(rows), 0)
+    assert len(bs.split_table(idata, least=0)) == 4
+    for least in (-0.1, 2.0, np.nan):
+        with pytest.raises(ValueError, match="`least`"):
+            bs.split_table(idata, least=least)
+
+
 def test_signs_of_hidden_values_agree_between_draws_whose_hidden_node_has_other_neighbours():
     one = [-1, 5, 5, 0, 0, 0, -1, -1]  # a - 5, d, e; 5 - b, c
     two = [-1, 5, 5, 0, 0, 3, -1, -1]  # the hidden node hangs on d, which goes against a
