@@ -467,6 +467,21 @@ def test_other_models_are_refused():
         HiddenTreeMoves(model.free_RVs[:2], model=model)
 
 
+def test_missing_values_with_another_distribution_than_the_rows_are_refused(monkeypatch):
+    from bayesstruct.precision.model_parts import rows as parts
+
+    complete, incomplete, missing = parts._NORMAL
+
+    def shifted(name, mean, precision, location, scale, **options):
+        return missing(name, mean, precision, location + 1.0, scale, **options)
+
+    gaps = table().mask(np.arange(100).reshape(25, 4) == 6)
+    assert not stepper(bs.models.latent_tree(gaps)).complete
+    monkeypatch.setattr(parts, "_NORMAL", (complete, incomplete, shifted))
+    with pytest.raises(ValueError, match="'x_missing' has other parameters than 'x'"):
+        stepper(bs.models.latent_tree(gaps))
+
+
 def test_bad_tables_and_options_are_refused():
     with pytest.raises(TableError, match="needs three or more; for two use"):
         bs.models.latent_tree(table()[["a", "b"]])
