@@ -477,7 +477,7 @@ def forest_posterior(
         Marginal likelihood, as in :func:`bayesstruct.exact.tree_posterior`.
     edge_share : (float, float), default (1, 1)
         Shapes a and b of the beta prior of the share of edges: the number of edges over p - 1. With (1, 1) each number of components has the
-        same prior probability. See the notes.
+        same prior probability, if all edges have the same prior odds. See the notes.
     edge_probability : float, (p, p) array_like or DataFrame, default 0.5
         As in :func:`bayesstruct.exact.tree_posterior`, prior odds of the edges relative to each other: one number for all makes no difference.
     forbidden : iterable of pairs of str
