@@ -201,7 +201,8 @@ class TreePosterior:
             posterior = bs.exact.tree_posterior(train)
             posterior.log_density(test).mean()  # the held-out log score
         """
-        return self._rows.log_density(self._one_kind(), rows)
+        trees = self._one_kind()
+        return self._rows.log_density(trees, rows)
 
     def predict(
         self, rows: "TableLike", column: str | None = None, *, ci_prob: float = 0.89
@@ -243,8 +244,8 @@ class TreePosterior:
             posterior = bs.exact.tree_posterior(train)
             posterior.predict(test, column="akt")
         """
-        prob = probability("ci_prob", ci_prob)
-        return self._rows.predict(self._one_kind(), rows, column, prob)
+        trees, prob = self._one_kind(), probability("ci_prob", ci_prob)
+        return self._rows.predict(trees, rows, column, prob)
 
     def _one_kind(self) -> "SpanningTrees":
         """Return the trees of columns of one kind, whose new rows are ratios of sums."""
