@@ -59,7 +59,7 @@ def forest(
         :func:`bayesstruct.exact.forest_posterior`, whose posterior this is.
     edge_share : (float, float), default (1, 1)
         Shapes of the beta prior of ``edge_share``, the share of edges: with (1, 1) each number of components from 1 to p has the same prior
-        probability. (1, 9) expects a tenth of the edges of a tree.
+        probability, if all edges have the same prior odds. (1, 9) expects a tenth of the edges of a tree.
     edge_probability : float, (p, p) array_like or DataFrame, default 0.5
         Of its prior odds only their ratios count: one number for all edges makes no difference, a matrix says which edges are more probable than others. 0
         forbids an edge; 1, which would require one, is refused.

@@ -201,7 +201,8 @@ class TreePosterior:
             posterior = bs.exact.tree_posterior(train)
             posterior.log_density(test).mean()  # the held-out log score
         """
-        return self._rows.log_density(self._one_kind(), rows)
+        trees = self._one_kind()
+        return self._rows.log_density(trees, rows)
 
     def predict(
         self, rows: "TableLike", column: str | None = None, *, ci_prob: float = 0.89
@@ -243,8 +244,8 @@ class TreePosterior:
             posterior = bs.exact.tree_posterior(train)
             posterior.predict(test, column="akt")
         """
-        prob = probability("ci_prob", ci_prob)
-        return self._rows.predict(self._one_kind(), rows, column, prob)
+        trees, prob = self._one_kind(), probability("ci_prob", ci_prob)
+        return self._rows.predict(trees, rows, column, prob)
 
     def _one_kind(self) -> "SpanningTrees":
         """Return the trees of columns of one kind, whose new rows are ratios of sums."""
@@ -477,7 +478,7 @@ def forest_posterior(
         Marginal likelihood, as in :func:`bayesstruct.exact.tree_posterior`.
     edge_share : (float, float), default (1, 1)
         Shapes a and b of the beta prior of the share of edges: the number of edges over p - 1. With (1, 1) each number of components has the
-        same prior probability. See the notes.
+        same prior probability, if all edges have the same prior odds. See the notes.
     edge_probability : float, (p, p) array_like or DataFrame, default 0.5
         As in :func:`bayesstruct.exact.tree_posterior`, prior odds of the edges relative to each other: one number for all makes no difference.
     forbidden : iterable of pairs of str

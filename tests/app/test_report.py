@@ -255,7 +255,9 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
         ("tree", {"score": "bdeu", "equivalent_sample_size": 4}, "sample size 4 (Heckerman"),
         ("tree", {"score": "mixed"}, "No path led from states over numbers to states"),
         ("forest", {"score": "bdeu"}, "The number of components had equal prior probabilities"),
-        ("forest", {"forbidden": [("a", "b")]}, "forbidden edges left out."),
+        ("forest", {"score": "bdeu"}, "the share given the number of edges, and"),
+        ("forest", {"forbidden": [("a", "b")]}, "Forbidden edges were left out. The share of"),
+        ("forest", {"forbidden": [("a", "b")]}, "the share given the forest by NUTS, and"),
         ("tree", {"edge_probability": 0.125}, "each edge had the prior probability 0.125"),
         ("tree", {"forbidden": [("a", "b")]}, "Forbidden edges were left out."),
         (

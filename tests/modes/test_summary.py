@@ -41,7 +41,7 @@ RESULTS = {
     "latent_tree": ("trees with hidden nodes", "split_table"),
     "tree_states": ("trees of columns of states", "edge_table"),
     "tree_mixed": ("trees of columns of numbers and states", "edge_table"),
-    "forest": ("Gaussian graphical models", "edge_table"),
+    "forest": ("trees of columns of numbers", "edge_table"),
     "forest_states": ("trees of columns of states", "edge_table"),
     "network": ("Bayesian networks", "arc_table"),
     "network_bdeu": ("Bayesian networks", "arc_table"),

@@ -9,6 +9,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 
+from scipy import stats
 from scipy.special import betaln
 from tools.enumeration import assert_matches_enumeration
 from tools.geweke import assert_geweke
@@ -21,7 +22,7 @@ from bayesstruct.data.errors import TableError
 from bayesstruct.distributions import TreePrecision
 from bayesstruct.graphs.spanning_trees.forests import SharedForests
 from bayesstruct.precision.priors.g_wishart import draw_g_wishart
-from bayesstruct.trees import steps as tree_steps
+from bayesstruct.trees.steps import tables as tree_steps
 
 SHAPES = 2.0, 1.5
 
@@ -127,6 +128,17 @@ def test_the_model_records_the_prior_probability_of_each_edge(shapes):
     recorded = model["edge_prior"].data
     expected = SharedForests(np.zeros((5, 5)), 0.0, shapes).probabilities
     np.testing.assert_allclose(recorded, expected[np.triu_indices(5, 1)], atol=1e-8)
+
+
+@pytest.mark.parametrize("shapes", [(1e6, 1e6), (3e5, 7e5), (0.02, 5.0), (1e6, 1.0)])
+def test_narrow_and_wide_priors_of_the_share_are_integrated(shapes):
+    forests = SharedForests(np.zeros((5, 5)), 0.0, shapes)
+    share, p = forests.share
+    own = stats.betabinom(4, *shapes)
+    # A difference of log gamma functions of some 1e7, 1e-9 by rounding.
+    assert forests.log_evidence == pytest.approx(0.0, abs=1e-8)
+    assert p @ share == pytest.approx(shapes[0] / sum(shapes), rel=1e-9)
+    np.testing.assert_allclose(forests.components, own.pmf(np.arange(5)[::-1]), atol=1e-6)
 
 
 def test_strong_dependences_leave_no_forest_out():

@@ -78,6 +78,22 @@ def test_prior_draws_have_their_probabilities(weight):
     assert stats.chisquare(counts).pvalue > 1e-4
 
 
+def test_trees_of_many_columns_are_drawn_though_their_number_is_larger_than_any_float():
+    for hidden in (0, 50, 148):
+        [edges] = draw_edges(np.random.default_rng(0), 150, hidden, 1)
+        tree = nx.Graph(edges)
+        assert nx.is_tree(tree) and len(tree) == 150 + hidden
+        assert all(tree.degree(node) > 2 for node in range(150, 150 + hidden))
+    assert log_tree_counts(150, 50)[50] > np.log(np.finfo(float).max)
+
+
+def test_a_start_of_another_length_is_refused():
+    with pytest.raises(ValueError, match=r"`start` has one number .* 6 in all, not 4"):
+        HiddenTree.dist(4, start=[-1, 0, 1, 2])
+    with pytest.raises(ValueError, match="6 in all, not 7"):
+        TreeCorrelations.dist(HiddenTree.dist(4), start=[0.1] * 7)
+
+
 def test_values_that_are_no_tree_have_no_density():
     right = np.array([-1, 4, 4, 4, 0, -1])
     for wrong in (
@@ -451,6 +467,21 @@ def test_other_models_are_refused():
         HiddenTreeMoves(model.free_RVs[:2], model=model)
 
 
+def test_missing_values_with_another_distribution_than_the_rows_are_refused(monkeypatch):
+    from bayesstruct.precision.model_parts import rows as parts
+
+    complete, incomplete, missing = parts._NORMAL
+
+    def shifted(name, mean, precision, location, scale, **options):
+        return missing(name, mean, precision, location + 1.0, scale, **options)
+
+    gaps = table().mask(np.arange(100).reshape(25, 4) == 6)
+    assert not stepper(bs.models.latent_tree(gaps)).complete
+    monkeypatch.setattr(parts, "_NORMAL", (complete, incomplete, shifted))
+    with pytest.raises(ValueError, match="'x_missing' has other parameters than 'x'"):
+        stepper(bs.models.latent_tree(gaps))
+
+
 def test_bad_tables_and_options_are_refused():
     with pytest.raises(TableError, match="needs three or more; for two use"):
         bs.models.latent_tree(table()[["a", "b"]])
@@ -520,6 +551,47 @@ def test_readers_of_known_trees():
     full = edge_matrices(np.array(one), np.array([rho_one]), 8)[0]
     wanted = rows @ np.linalg.solve(full[:5, :5], full[:5, 5:7])
     np.testing.assert_allclose(values[[near, far]], wanted, atol=1e-10)
+
+
+def test_a_consensus_without_hidden_nodes_has_rows_without_values():
+    chain = [-1, 0, 1, 2, 3, -1, -1, -1]
+    idata, rows = result([chain], [np.where(np.array(chain) >= 0, 0.5, 0.0)])
+    assert bs.hidden_values(idata).shape == (len(rows), 0)
+    assert len(bs.split_table(idata, least=0)) == 4
+    for least in (-0.1, 2.0, np.nan):
+        with pytest.raises(ValueError, match="`least`"):
+            bs.split_table(idata, least=least)
+
+
+def test_signs_of_hidden_values_agree_between_draws_whose_hidden_node_has_other_neighbours():
+    one = [-1, 5, 5, 0, 0, 0, -1, -1]  # a - 5, d, e; 5 - b, c
+    two = [-1, 5, 5, 0, 0, 3, -1, -1]  # the hidden node hangs on d, which goes against a
+    rho_one = np.array([0, 0.8, 0.7, -0.9, 0.5, 0.9, 0, 0])
+    rho_two = np.array([0, -0.8, -0.7, -0.9, 0.5, 0.9, 0, 0])
+    for trees, rho, first in (
+        ([one, one, two], [rho_one, rho_one, rho_two], 1.0),
+        ([two, one, one], [rho_two, rho_one, rho_one], 1.0),  # by most draws, not the first
+        ([two, two, one], [rho_two, rho_two, rho_one], -1.0),
+    ):
+        idata, rows = result(trees, rho)
+        values, wanted = bs.hidden_values(idata), 0.0
+        for tree, own in zip(trees, rho, strict=True):
+            full = edge_matrices(np.array(tree), own[None], 8)[0]
+            sign = 1.0 if tree is one else -1.0
+            wanted = wanted + sign * rows @ np.linalg.solve(full[:5, :5], full[:5, 5]) / 3.0
+        [name] = values.columns
+        np.testing.assert_allclose(values[name], first * wanted, atol=1e-10)
+
+
+def test_the_picture_of_the_consensus_is_that_of_a_tree():
+    one = [-1, 5, 5, 6, 6, 6, 0, -1]
+    idata, _ = result([one], [np.where(np.array(one) >= 0, 0.5, 0.0)])
+    graph = bs.consensus_tree(idata)
+    pos = bs.plots.layout(graph, kind="tree")
+    assert bs.plots.layout(graph) == pos
+    assert bs.plot_consensus_tree(idata).get_axes_locator().pos == pos
+    other = bs.plot_consensus_tree(idata, layout="circle").get_axes_locator().pos
+    assert other == bs.plots.layout(graph, kind="circle")
 
 
 def test_columns_whose_place_is_open_hang_on_one_node():

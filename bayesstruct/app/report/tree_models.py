@@ -29,15 +29,23 @@ def _columns_of_tree(o: Options) -> str:
 
 
 def _forest(o: Options):
+    share = "the share given the number of edges"
+    prior = (
+        "The number of components had equal prior probabilities from one to the number of columns; given it, forests had prior probabilities in proportion to the "
+        "product of the sizes of their components."
+    )
+    if o.given.get("forbidden"):  # the number of edges is not binomial given their share then
+        share = "the share given the forest by NUTS"
+        prior = (
+            "Forbidden edges were left out. The share of edges was uniform between 0 and 1 a priori; given it and the number of components, forests had prior "
+            "probabilities in proportion to the product of the sizes of their components."
+        )
     return "which columns belong together, and along which trees do they depend on each other?", [
         "The columns are joined by a forest, a graph without cycles: columns of different components are independent, and two columns of a component without an edge "
         f"are independent given those on the way between them {o.cite('meila')}.",
         f"{_columns_of_tree(o)}.",
-        "The number of components had equal prior probabilities from one to the number of columns; given it, forests had prior probabilities in proportion to the "
-        "product of the sizes of their components"
-        + (", forbidden edges left out." if o.given.get("forbidden") else "."),
-        "Forests were drawn from their exact distribution given the share of edges, with all parameters integrated out, the share given the number of edges, and "
-        "parameters given each forest.",
+        prior,
+        f"Forests were drawn from their exact distribution given the share of edges, with all parameters integrated out, {share}, and parameters given each forest.",
     ]
 
 

@@ -27,6 +27,7 @@ _TOLD: set[str] = set()
 _PAUSE = 5.0  # seconds between messages of one compilation
 _LONGEST_WAIT = 120.0  # seconds; then a process compiles for itself, and does not wait again
 _TITLES = {
+    "classifiers": "classifiers",
     "features": "latent features",
     "fields": "Markov random fields",
     "graphs": "graphs",
@@ -34,8 +35,10 @@ _TITLES = {
     "neighbourhoods": "neighbourhoods",
     "networks": "Bayesian networks",
     "precision": "Gaussian graphs",
+    "sem": "linear structural equations",
     "series": "time series",
     "sparse": "sparse regressions",
+    "trees": "trees",
 }
 
 

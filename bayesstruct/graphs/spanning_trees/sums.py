@@ -9,11 +9,14 @@ import numpy as np
 from bayesstruct.data.arguments import generator, whole_number
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
 __all__ = [
     "DisconnectedError",
     "SpanningTrees",
+    "cut_nodes",
     "log_tree_sum",
     "log_weight_matrix",
     "rooted",
@@ -222,7 +225,7 @@ class SpanningTrees:
         scaled = _Scaled.read(self.log_weights - self._most)
         if scaled is None:
             raise DisconnectedError(
-                f"no tree joins all nodes: the lines whose weight is not 0 do not connect {_cut(self.log_weights)}; give one of "
+                f"no tree joins all nodes: the lines whose weight is not 0 do not connect {cut_nodes(self.log_weights)}; give one of "
                 "the missing lines a weight above 0 (its logarithm above -inf)"
             )
         self._scaled = scaled
@@ -285,13 +288,23 @@ class SpanningTrees:
         return float((self.log_weights[first, second] - self._most).sum() - self._log_total)
 
 
-def _cut(logs) -> str:
-    """Name a node of the smallest part, and one that no line connects with it."""
+def cut_nodes(logs: np.ndarray, names: "Sequence[Any] | None" = None) -> str:
+    """Name a node of the smallest part, and one that no line connects with it.
+
+    Parameters
+    ----------
+    logs : (n, n) ndarray of float
+        Log weights, which leave no tree.
+    names : (n,) sequence, optional
+        What the nodes are called; by default their numbers.
+    """
     from scipy.sparse.csgraph import connected_components
 
     _, part = connected_components(np.isfinite(logs), directed=False)
     inside = part == np.bincount(part).argmin()
-    return f"nodes {np.flatnonzero(inside)[0]} and {np.flatnonzero(~inside)[0]}"
+    ends = np.flatnonzero(inside)[0], np.flatnonzero(~inside)[0]
+    first, second = ends if names is None else (names[k] for k in ends)
+    return f"nodes {first} and {second}"
 
 
 def rooted(lines: "ArrayLike", root: int) -> np.ndarray:

@@ -16,7 +16,12 @@ import numpy as np
 
 from bayesstruct.data.arguments import generator
 from bayesstruct.graphs.spanning_trees.maximum import maximum_spanning_forest
-from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, log_weight_matrix
+from bayesstruct.graphs.spanning_trees.sums import (
+    DisconnectedError,
+    SpanningTrees,
+    cut_nodes,
+    log_weight_matrix,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -44,7 +49,7 @@ class TreesOfTwoKinds:
     Raises
     ------
     ValueError
-        If `log_weights` is no such matrix, or no tree is left.
+        If `log_weights` is no such matrix, or no tree is left (a `DisconnectedError`).
 
     Examples
     --------
@@ -61,7 +66,9 @@ class TreesOfTwoKinds:
             np.flatnonzero(~self.outer),
             np.flatnonzero(self.outer),
         )
-        self._inner, self._outer = (SpanningTrees(own) for own in _parts(self.log_weights, outer))
+        inner, whole = _parts(self.log_weights, outer)
+        self._inner = _some_trees(inner, self._inner_nodes.tolist())
+        self._outer = _some_trees(whole, [self._inner_nodes[0], *self._outer_nodes])
 
     @property
     def log_total(self) -> float:
@@ -105,6 +112,17 @@ class TreesOfTwoKinds:
         """Logarithm of the probability of a tree; that `lines`, (n - 1, 2), form one is not checked."""
         first, second = np.asarray(lines, int).reshape(-1, 2).T
         return float(self.log_weights[first, second].sum() - self.log_total)
+
+
+def _some_trees(logs: np.ndarray, nodes: list) -> SpanningTrees:
+    """Return all trees of some of the nodes; an error names these as they are numbered among all."""
+    try:
+        return SpanningTrees(logs)
+    except DisconnectedError:
+        raise DisconnectedError(
+            f"no tree joins all nodes and the inner ones among themselves: the lines whose weight is not 0 do not connect {cut_nodes(logs, nodes)}; "
+            "give one of the missing lines a weight above 0 (its logarithm above -inf)"
+        ) from None
 
 
 def _parts(logs: np.ndarray, outer: "ArrayLike", join: Any = None) -> tuple[np.ndarray, np.ndarray]:

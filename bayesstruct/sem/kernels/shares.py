@@ -80,7 +80,7 @@ def share_points(settings: "SemSettings", d: int) -> tuple[np.ndarray, np.ndarra
     Returns
     -------
     points, log_weights : (m,) arrays
-        Of Gauss-Jacobi quadrature, exact for polynomials of degree d + 2 and less; the only share where it is fixed.
+        Of Gauss-Jacobi quadrature, exact for polynomials of degree d + 1 and less, such as the evidence times the share; the only share where it is fixed.
     """
     if not settings.share_is_random:
         return np.array([settings.normal_probability]), np.zeros(1)

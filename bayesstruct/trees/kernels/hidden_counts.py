@@ -88,8 +88,8 @@ def _sequence(rng, table, p, hidden):
     joins = []
     while left:
         last, m = left.pop(), len(left)
-        own = (p + h) * table[h][m]
-        if rng.random() * table[h][m + 1] < own:
+        # Both numbers may be larger than any float; their ratio is none.
+        if rng.random() < (p + h) * table[h][m] / table[h][m + 1]:
             joins.append((last, h))
             continue
         other = left.pop(int(rng.integers(m)))

@@ -91,6 +91,11 @@ class HiddenTree(Discrete):
     start : sequence of int, optional
         Value at which chains begin, by default the columns in a row.
 
+    Raises
+    ------
+    ValueError
+        If there are fewer than two columns, `hidden` is more than p - 2, or `start` does not have p + `hidden` numbers.
+
     Notes
     -----
     There are :math:`p^{p - 2}` trees without a hidden node, and for four columns 13 with one and 3 with two. *Draws* are exact and independent. *Posterior draws*:
@@ -125,12 +130,21 @@ class HiddenTree(Discrete):
             )
         chain = [-1, *range(p - 1), *[-1] * most]
         first = tuple(map(int, chain if start is None else start))
+        _check_length(first, p + most)
         return super().dist([as_float(weight)], columns=p, hidden=most, start=first, **kwargs)
 
     def support_point(rv, size, weight):
         """Return the tree at which chains begin."""
         point = np.array(rv.owner.op.start)
         return point if rv_size_is_none(size) else pt.full((*size, len(point)), point)
+
+
+def _check_length(start, nodes):
+    """Refuse a start that does not have one number for each node."""
+    if len(start) != nodes:
+        raise ValueError(
+            f"`start` has one number for each column and each hidden node that there may be, {nodes} in all, not {len(start)}"
+        )
 
 
 @_logprob.register(HiddenTreeRV)
@@ -183,6 +197,13 @@ class TreeCorrelations(Continuous):
         a, positive. With 1 correlations are uniform; larger values prefer weak ones.
     start : sequence of float, optional
         Value at which chains begin, with that of the tree; by default weak correlations.
+
+    Raises
+    ------
+    TypeError
+        If `tree` is no such tree.
+    ValueError
+        If `start` does not have one number for each node.
     """
 
     rv_type, rv_op = TreeCorrelationsRV, TreeCorrelationsRV.rv_op
@@ -202,6 +223,8 @@ class TreeCorrelations(Continuous):
             raise TypeError("`tree` is a bs.distributions.HiddenTree of the model")
         first = None if start is None else tuple(map(float, start))
         sizes = {"columns": op.columns, "nodes": op.columns + op.hidden, "start": first}
+        if first is not None:
+            _check_length(first, sizes["nodes"])
         return super().dist([tree, as_float(shape_parameter)], **sizes, **kwargs)
 
     def support_point(rv, size, tree, shape_parameter):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.core.readers import register_check, register_figure, register_summary, variables
-from bayesstruct.data.arguments import whole_number
+from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat
 from bayesstruct.precision.reading.predictive import NORMAL_READERS
@@ -162,7 +162,7 @@ def split_table(idata: "xr.DataTree", *, least: float = 0.05) -> "pd.DataFrame":
     Raises
     ------
     ValueError
-        If `idata` is not such a result.
+        If `idata` is not such a result, or `least` is no probability.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def split_table(idata: "xr.DataTree", *, least: float = 0.05) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    trees = _read(idata)
+    trees, least = _read(idata), number("least", least, least=0, most=1)
     kept = [split for split, share in trees.shares.items() if share >= least]
     kept.sort(key=lambda split: (-trees.shares[split], split.bit_count(), split))
     found = trees.indicators(kept)
@@ -294,7 +294,7 @@ def _graph(trees: _Trees, splits: list[int]) -> "nx.Graph":
 
     above, own, labels = _labels(trees, splits)
     weights = trees.mean_correlations(splits)
-    graph: nx.Graph = nx.Graph()
+    graph: nx.Graph = nx.Graph(forest=True)
     graph.add_nodes_from(trees.names, hidden=False)
     for k, label in enumerate(labels):
         if label not in graph:
@@ -325,8 +325,9 @@ def hidden_values(idata: "xr.DataTree", *, draws: int = 200) -> "pd.DataFrame":
     Returns
     -------
     pandas.DataFrame
-        One row for each row of the table and one column for each hidden node of :func:`consensus_tree` that some draws have, with the same branches: its
-        mean given the row, with variance 1 in the population, and the sign by which it goes with its neighbour nearer to the first column.
+        One row for each row of the table, by position, and one column for each hidden node of :func:`consensus_tree` that some draws have, with the same branches: its
+        mean given the row, with variance 1 in the population. Signs are those by which the draws agree with each other, and by which most of them go with the neighbour
+        nearer to the first column, which may be another one in each draw.
         ``attrs["probability"]`` has the share of the draws with that node, ``attrs["sd"]`` the standard deviation of its value given tree and row.
 
     Raises
@@ -342,7 +343,8 @@ def hidden_values(idata: "xr.DataTree", *, draws: int = 200) -> "pd.DataFrame":
 
     from bayesstruct.core.tables.observed import completed_tables, observed_table
 
-    trees, wanted = _read(idata), _wanted(_read(idata))
+    trees = _read(idata)
+    wanted = _wanted(trees)
     table, missing = observed_table(idata)
     posterior = idata["posterior"].to_dataset().transpose(*SAMPLE_DIMS, ...)
     completed = completed_tables(table, missing, posterior)
@@ -350,6 +352,7 @@ def hidden_values(idata: "xr.DataTree", *, draws: int = 200) -> "pd.DataFrame":
     location, scale = constants["location"].values, constants["scale"].values
     p, total = len(trees.names), {name: np.zeros(len(table)) for name in wanted.values()}
     count: Counter[str] = Counter()
+    turned: Counter[str] = Counter()
     spread: defaultdict[str, float] = defaultdict(float)
     size = trees.parents.shape[:2]
     whole = whole_number("draws", draws, 1)
@@ -364,12 +367,17 @@ def hidden_values(idata: "xr.DataTree", *, draws: int = 200) -> "pd.DataFrame":
         z = z / posterior["deviation"].values[c, d]
         mean, covariance = predict_hidden(trees.parents[c, d], trees.correlations[c, d], z)
         for node, name in found.items():
-            total[name] += mean[:, node - p]
+            # A neighbour that is another one in each draw may go with the node in another direction.
+            sign = -1.0 if total[name] @ mean[:, node - p] < 0.0 else 1.0
+            total[name] += sign * mean[:, node - p]
+            turned[name] += sign < 0.0
             spread[name] += covariance[node - p, node - p]
             count[name] += 1
     kept = [name for name in total if count[name]]
-    rows = posterior["observation"].values if "observation" in posterior.coords else None
-    out = pd.DataFrame({name: total[name] / count[name] for name in kept}, index=rows)
+    signs = {name: -1.0 if 2 * turned[name] > count[name] else 1.0 for name in kept}
+    out = pd.DataFrame(
+        {name: signs[name] * total[name] / count[name] for name in kept}, index=range(len(table))
+    )
     out.attrs["probability"] = {name: count[name] / len(chosen) for name in kept}
     out.attrs["sd"] = {name: float(np.sqrt(spread[name] / count[name])) for name in kept}
     return out
@@ -445,7 +453,7 @@ def plot_consensus_tree(
 
     graph = consensus_tree(idata)
     kinds = {node: "hidden" if own["hidden"] else "column" for node, own in graph.nodes(data=True)}
-    return plot_graph(graph, ax=ax, groups=kinds, **({"layout": "spring"} | options))
+    return plot_graph(graph, ax=ax, **({"groups": kinds} | options))
 
 
 register_summary(

@@ -11,6 +11,7 @@ from bayesstruct.core.recognition import (
     is_claimed,
     is_op,
     parameters,
+    same_value,
     unpad,
     unpadded_parameters,
 )
@@ -130,6 +131,12 @@ def _check_parameters(part, precision):
         raise NotRecognized(f"{part.rows.name!r} has other means or another matrix")
     if random_ancestors(*used[2:]):
         raise NotRecognized(f"location or scale of {part.rows.name!r} is random")
+    if part.missing is not None:
+        *shared, _, mask = unpadded_parameters(part.missing)
+        if not all(map(same_value, [*shared, mask], used)):
+            raise NotRecognized(
+                f"{part.missing.name!r} has other parameters than {part.rows.name!r}"
+            )
 
 
 def _check_free(model, part):

@@ -51,6 +51,9 @@ class HiddenTreeMoves(GibbsStep):
     again, at a node or at a new hidden node in the middle of an edge: moves of Metropolis, Hastings and Green, whose proposals are
     nearly the posterior of the place. Then the means are drawn, and missing values given them.
 
+    Correlations along edges stay below 1 - 1e-10, beyond which they are 1 but for rounding: leave one of two columns out that are the same but for
+    a noise of a hundred-thousandth of their standard deviations.
+
     A chain begins at the tree of the initial point, and makes its first moves with a small share of the table's information, so that chains
     begin apart.
 

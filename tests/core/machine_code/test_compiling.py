@@ -3,10 +3,13 @@
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
+
+from pathlib import Path
 
 import pytest
 
@@ -182,6 +185,16 @@ def test_a_family_is_named_once_and_so_is_the_wait_for_others(monkeypatch, caplo
         "Compiling functions of Markov random fields, once on this machine (10 to 20 processor seconds).",
         "Another process compiles functions of time series: waiting for it.",
     ]
+
+
+def test_every_family_with_compiled_functions_has_a_name_in_messages():
+    package = Path(compiling.__file__).parents[2]
+    found = {
+        file.relative_to(package).parts[0]
+        for file in package.rglob("*.py")
+        if re.search(r"^@(numpy_)?(kernel|inner)\b", file.read_text("utf-8"), re.M)
+    }
+    assert len(found) > 10 and found - {"core"} <= set(compiling._TITLES)
 
 
 def test_a_long_compilation_says_how_far_it_is(monkeypatch, caplog):

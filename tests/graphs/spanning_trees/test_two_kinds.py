@@ -9,7 +9,7 @@ import pytest
 from tools.enumeration import assert_matches_enumeration
 
 from bayesstruct.graphs.spanning_trees.indicators import indicators
-from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
+from bayesstruct.graphs.spanning_trees.sums import DisconnectedError, SpanningTrees
 from bayesstruct.graphs.spanning_trees.two_kinds import TreesOfTwoKinds, all_trees, maximum_tree_of
 
 
@@ -77,3 +77,15 @@ def test_one_kind_of_nodes_is_all_trees():
         assert isinstance(all_trees(logs, outer), SpanningTrees)
     with pytest.raises(ValueError, match="no tree joins all nodes"):
         TreesOfTwoKinds(np.where(np.eye(4), 0.0, -np.inf), [True, False, False, True])
+
+
+@pytest.mark.parametrize(
+    ("outer", "lone", "other"),
+    [([1, 0, 0, 1, 0], 4, 1), ([0, 1, 0, 0, 1], 4, 0)],
+)
+def test_an_error_numbers_nodes_as_they_were_given(outer, lone, other):
+    logs = weights(5)
+    cut = np.arange(5) if outer[lone] else np.flatnonzero(np.array(outer) == 0)
+    logs[lone, cut] = logs[cut, lone] = -np.inf
+    with pytest.raises(DisconnectedError, match=f"do not connect nodes {lone} and {other};"):
+        TreesOfTwoKinds(logs, outer)
