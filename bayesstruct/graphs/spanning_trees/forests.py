@@ -119,8 +119,8 @@ class SharedForests:
         gains: "ArrayLike | float" = 0.0,
         shapes: tuple[float, float] = (1.0, 1.0),
     ):
-        self._prior = log_weight_matrix(log_weights)
-        self.log_weights = log_weight_matrix(self._prior + np.asarray(gains, float))
+        self._prior, self._gains = log_weight_matrix(log_weights), np.asarray(gains, float)
+        self.log_weights = log_weight_matrix(self._prior + self._gains)
         self.n, self.shapes = len(self._prior), shapes
         self._log_mean = log_mean_eigenvalue(self._prior)
         allowed = self._prior[np.isfinite(self._prior)]
@@ -169,6 +169,18 @@ class SharedForests:
     def log_evidence(self) -> float:
         """Log of the sum over all forests and shares of prior times Bayes factors of the edges."""
         return self._grid[2]
+
+    def log_mean(self, log_factors: np.ndarray) -> float:
+        """Log of the mean over all forests and shares of the product of factors of their edges.
+
+        Parameters
+        ----------
+        log_factors : (p, p) ndarray of float
+            Symmetric. The diagonal is not used.
+        """
+        # Factors may move the share: they get a grid of their own.
+        longer = SharedForests(self._prior, self._gains + log_factors, self.shapes)
+        return longer.log_evidence - self.log_evidence
 
     @property
     def share(self) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,11 @@ import numpy as np
 
 from bayesstruct.data.arguments import generator
 from bayesstruct.graphs.spanning_trees.maximum import maximum_spanning_forest
-from bayesstruct.graphs.spanning_trees.sums import SpanningTrees, log_weight_matrix
+from bayesstruct.graphs.spanning_trees.sums import (
+    SpanningTrees,
+    log_tree_sum,
+    log_weight_matrix,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -67,6 +71,11 @@ class TreesOfTwoKinds:
     def log_total(self) -> float:
         """Logarithm of the sum over all trees."""
         return self._inner.log_total + self._outer.log_total
+
+    def log_mean(self, log_factors: np.ndarray) -> float:
+        """Log of the mean over all trees of the product of factors of their lines; see :meth:`SpanningTrees.log_mean`."""
+        parts = _parts(self.log_weights + log_factors, self.outer)
+        return sum(map(log_tree_sum, parts)) - self.log_total
 
     @cached_property
     def _ends(self) -> np.ndarray:
