@@ -22,7 +22,7 @@ from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.graphs.spanning_trees.forests import SharedForests
 from bayesstruct.graphs.spanning_trees.two_kinds import all_trees, maximum_tree_of
 from bayesstruct.networks.data.tables import network_table
-from bayesstruct.trees.data import MIXED, mixed_tree_table, score_of_columns
+from bayesstruct.trees.data import MIXED, check_forest_score, mixed_tree_table, score_of_columns
 from bayesstruct.trees.kernels.rows import AveragesRows, TreeRows
 
 if TYPE_CHECKING:
@@ -427,13 +427,7 @@ def forest_posterior(
     >>> int(posterior.components.idxmax())
     2
     """
-    if score == MIXED:
-        raise ValueError(
-            "`score` must be one of 'bge', 'bdeu', not 'mixed': a group of numbers would have another prior with states in it than without. "
-            "Trees of numbers and states are bayesstruct.exact.tree_posterior(data, score='mixed'); the best forest is "
-            "bayesstruct.solvers.chow_liu(data, penalty='bic')"
-        )
-    choice("score", score, ("bge", "bdeu"))
+    check_forest_score(score)
     shapes, size = beta_shapes(edge_share), sample_size(equivalent_sample_size)
     table, alone, gains = _table_score(data, score, size, states, None)
     odds = tree_log_odds(table.names, edge_probability, forbidden, forest=True)

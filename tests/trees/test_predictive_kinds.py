@@ -138,7 +138,7 @@ def test_empty_numbers_and_states_of_one_row(gaps):
         def of_value(x, own=own, j=j):
             return log_density(np.where(np.arange(5) == j, x, own))
 
-        away = np.array([*range(-5, 6), -7, 7, -12, 12, -25, 25, -60, 60, -200, 200])
+        away = np.array([-200, -60, -20, -8, -4, -2, -1, 0, 1, 2, 4, 8, 20, 60, 200])
         cuts = np.append(location[j] + scale[j] * away, ends)
         logs[filled], *moments[filled] = by_quadrature(of_value, cuts)
     total = np.logaddexp.reduce([*logs.values()])

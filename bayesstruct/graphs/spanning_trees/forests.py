@@ -11,6 +11,7 @@ shapes 1 and 1 each number of components has the same probability.
 
 Sums over all forests are sums over trees with one more node, the ground, which is joined to each node with weight :math:`\rho`. The sum over s
 is the trapezoidal rule on the scale of :math:`\log(s / (1 - s))`, which converges exponentially for integrands that are analytic and vanish at both ends.
+If all weights are equal, a single such sum takes fewer terms: Gauss's rule for the beta distribution is exact with p / 2 of them.
 """
 
 import math
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scipy.special import betaln
+from scipy.special import betaln, roots_jacobi
 
 from bayesstruct.data.arguments import generator
 from bayesstruct.graphs.spanning_trees.sums import (
@@ -39,6 +40,7 @@ _FAR = 45.0  # log odds of shares that are looked at first; a beta density with 
 _SMALL = 40.0  # logarithm by which a term is too small to count
 _LEVELS = 9  # of halved steps
 _EXACT = 1e-9  # relative change of the integral at which halving ends
+_LARGE = 20.0  # shapes beyond which weights of Gauss's rule may be too small for the computer
 _STRONG = 1e7  # weights over the root weight, beyond which two nodes are in one component
 
 
@@ -176,11 +178,30 @@ class SharedForests:
         Parameters
         ----------
         log_factors : (p, p) ndarray of float
-            Symmetric. The diagonal is not used.
+            Symmetric; not checked. The diagonal is not used.
         """
-        # Factors may move the share: they get a grid of their own.
-        longer = SharedForests(self._prior, self._gains + log_factors, self.shapes)
-        return longer.log_evidence - self.log_evidence
+        if self._rule is None:
+            # Factors may move the share: they get a grid of their own.
+            longer = SharedForests(self._prior, self._gains + log_factors, self.shapes)
+            return longer.log_evidence - self.log_evidence
+        roots, logs = self._rule
+        weights = self.log_weights + log_factors
+        sums = [log_tree_sum(grounded(weights, root)) for root in roots]
+        return float(np.logaddexp.reduce(logs + sums)) - self.log_evidence
+
+    @cached_property
+    def _rule(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Log root weights and log weights of a rule of integration over the share that is exact for all weights of edges.
+
+        With equal prior odds a sum over all forests divided by that of the prior is a polynomial of the share of degree p - 1, so that
+        Gauss's rule for the beta distribution is exact with p / 2 terms. Other odds, and very large shapes, have no such rule.
+        """
+        if not self._equal or max(self.shapes) > _LARGE:
+            return None
+        a, b = self.shapes
+        x, weights = roots_jacobi((self.n + 1) // 2, b - 1.0, a - 1.0)
+        t = np.log1p(x) - np.log1p(-x)
+        return self._log_root(t), np.log(weights / weights.sum()) - self._log_prior_sum(t)
 
     @property
     def share(self) -> tuple[np.ndarray, np.ndarray]:

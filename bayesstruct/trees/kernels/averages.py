@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesstruct.trees.kernels.densities import DensityMixture, SmoothDensity
+from bayesstruct.trees.kernels.predictive import StatePairs
 
 if TYPE_CHECKING:
     from bayesstruct.graphs.spanning_trees.forests import SharedForests
     from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
     from bayesstruct.graphs.spanning_trees.two_kinds import TreesOfTwoKinds
-    from bayesstruct.trees.kernels.predictive import MixedPairs, NumberPairs, StatePairs
+    from bayesstruct.trees.kernels.predictive import MixedPairs, NumberPairs
 
     type Graphs = SpanningTrees | TreesOfTwoKinds | SharedForests
     type WithNumbers = NumberPairs | MixedPairs
@@ -88,6 +89,7 @@ def empty_values(
         if number is None:
             logs[filled] = complete_row(graphs, pairs, row)
         else:
+            assert not isinstance(pairs, StatePairs)
             densities.append(empty_number(graphs, pairs, row, number))
             logs[filled] = densities[-1].log_total
     top = logs.max()
@@ -101,9 +103,7 @@ def empty_values(
     )
 
 
-def empty_number(
-    graphs: "Graphs", pairs: "WithNumbers", row: np.ndarray, k: int
-) -> SmoothDensity:
+def empty_number(graphs: "Graphs", pairs: "WithNumbers", row: np.ndarray, k: int) -> SmoothDensity:
     """Density of the filled values of a row together with each value of one empty column of numbers.
 
     Parameters

@@ -186,7 +186,9 @@ class DensityMixture:
         logs = np.array([own.log_total for own in parts])
         self.log_total = float(np.logaddexp.reduce(logs))
         weight = np.exp(logs - self.log_total)
-        means, deviations = (np.array([getattr(own, what) for own in parts]) for what in ("mean", "sd"))
+        means, deviations = (
+            np.array([getattr(own, what) for own in parts]) for what in ("mean", "sd")
+        )
         self.mean = float(weight @ means)
         self.sd = float(np.sqrt(weight @ (deviations**2 + (means - self.mean) ** 2)))
         kept = np.flatnonzero(weight > _NO_PART)

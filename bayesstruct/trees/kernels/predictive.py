@@ -50,9 +50,12 @@ class NumberPairs:
     freedom : float
         :math:`\nu`.
     correlation : (p, p) ndarray of float
+    states : (p,) ndarray of int
+        0: there are none.
     """
 
     def __init__(self, z: np.ndarray, size: float):
+        self.states = np.zeros(z.shape[1], np.int64)
         n, scale = len(z), size**2 / (size + 1.0)
         total = z.sum(axis=0)
         matrix = posterior_scale(scale, size, n, total, z.T @ z)
@@ -232,7 +235,9 @@ class MixedPairs:
         at, place = self._lines(row), self._place(k)
         out = np.empty((len(values), len(self.states)))
         out[:, self._x] = self._numbers.ratios_of(place, values, row[self._x])
-        given = self._numbers.log_t(values[:, None], self._center[at, place], self._spread[at, place])
+        given = self._numbers.log_t(
+            values[:, None], self._center[at, place], self._spread[at, place]
+        )
         out[:, self._s] = given - self.single_of(k, values)[:, None]
         return out
 

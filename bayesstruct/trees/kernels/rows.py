@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AveragesRows", "TreeRows"]
 
+_MODEL = "bayesstruct.models.tree"
+
 
 class AveragesRows(ABC):
     """A posterior over trees or forests that knows densities and predictions of new rows.
@@ -162,11 +164,11 @@ class TreeRows:
 
     table: Table | StateTable | MixedTable
     pairs: NumberPairs | StatePairs | MixedPairs
-    model: str = "bayesstruct.models.tree"
+    model: str = _MODEL
 
     @classmethod
     def after(
-        cls, table: Table | StateTable | MixedTable, size: float, *, model: str = model
+        cls, table: Table | StateTable | MixedTable, size: float, *, model: str = _MODEL
     ) -> "TreeRows":
         """Return the distribution after the rows of a table.
 
@@ -250,7 +252,7 @@ class TreeRows:
         if column is not None:
             rows[:, names.index(column)] = np.nan
         labels = row_labels(data, len(rows))
-        if not isinstance(own, Table):
+        if isinstance(own, StateTable | MixedTable):
             refuse_many_completions(np.isnan(rows), own.levels, labels)
         return rows, labels
 
