@@ -21,7 +21,7 @@ from bayesstruct.data.errors import TableError
 from bayesstruct.distributions import TreePrecision
 from bayesstruct.graphs.spanning_trees.forests import SharedForests
 from bayesstruct.precision.priors.g_wishart import draw_g_wishart
-from bayesstruct.trees import steps as tree_steps
+from bayesstruct.trees.steps import tables as tree_steps
 
 SHAPES = 2.0, 1.5
 

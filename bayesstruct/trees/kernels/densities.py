@@ -191,7 +191,7 @@ class DensityMixture:
         )
         self.mean = float(weight @ means)
         self.sd = float(np.sqrt(weight @ (deviations**2 + (means - self.mean) ** 2)))
-        kept = np.flatnonzero(weight > _NO_PART)
+        kept = np.flatnonzero(weight > _NO_PART).tolist()
         self._parts, self._weight = [parts[k] for k in kept], weight[kept] / weight[kept].sum()
 
     def quantile(self, share: float) -> float:

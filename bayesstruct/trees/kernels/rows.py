@@ -252,7 +252,7 @@ class TreeRows:
         if column is not None:
             rows[:, names.index(column)] = np.nan
         labels = row_labels(data, len(rows))
-        if isinstance(own, StateTable | MixedTable):
+        if not isinstance(own, Table):
             refuse_many_completions(np.isnan(rows), own.levels, labels)
         return rows, labels
 
