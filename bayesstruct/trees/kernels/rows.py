@@ -1,7 +1,7 @@
 """New rows of a table, averaged over all trees or forests: their densities and their empty values, as series and tables."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -216,7 +216,7 @@ class TreeRows:
                     found.append((*place, "", np.nan, *self._number_values(own.number, j, prob)))
                     continue
                 nothing = (np.nan,) * 4
-                states = zip(self.table.levels[j], next(marginals), strict=True)
+                states = zip(self._levels[j], next(marginals), strict=True)
                 found += [(*place, state, p, *nothing) for state, p in states]
         table = mixed_table(found)
         if isinstance(self.table, MixedTable):
@@ -230,6 +230,12 @@ class TreeRows:
         if isinstance(self.table, Table):
             return np.ones(len(self.table.names), bool)
         return np.array(self.table.states) == 0
+
+    @property
+    def _levels(self) -> Sequence[Sequence]:
+        """States of each column, none of numbers."""
+        own = self.table
+        return [()] * len(own.names) if isinstance(own, Table) else own.levels
 
     @cached_property
     def _units(self) -> tuple[np.ndarray, np.ndarray]:
@@ -252,8 +258,7 @@ class TreeRows:
         if column is not None:
             rows[:, names.index(column)] = np.nan
         labels = row_labels(data, len(rows))
-        if not isinstance(own, Table):
-            refuse_many_completions(np.isnan(rows), own.levels, labels)
+        refuse_many_completions(np.isnan(rows), self._levels, labels)
         return rows, labels
 
     def _average(self, graphs, row, empty, label) -> RowAverage:
