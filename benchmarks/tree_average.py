@@ -1,12 +1,14 @@
 """New rows averaged over all trees: held-out log scores and predictions beside one tree and graphs with cycles, and seconds a row.
 
-Run as ``python benchmarks/tree_average.py [scores | seconds]``, for both without a word. Parts:
+Run as ``python benchmarks/tree_average.py [scores | groups | seconds]``, for all without a word. Parts:
 
 - scores: rows of two tables of the package, logarithms of the cells (11 columns of numbers) and the risk factors (6 columns of two states), are split at random
   into some for training and 200 others, four times. Mean log density of a held-out row, and how well one column is predicted from the others:
   root mean squared error in standard deviations of the training rows, or share of right states. Of the fit of Chow and Liu, the most probable tree with
   its parameters averaged, the average over all trees, and draws of `bs.models.gaussian_graphical` or `bs.models.ising`, all on the same rows. Standard
   errors are of the difference from the average over all trees, over the splits.
+- groups: two groups of four columns of numbers each, unrelated to each other and each a tree; mean log density of 1,000 held-out rows averaged over all
+  forests less that over all trees, over ten tables, and the posterior probability of two groups.
 - seconds: CPU seconds a row for densities, and for an empty value.
 """
 
@@ -22,7 +24,7 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 
-from tree_posterior import chain_of_normals, tree_of_states
+from tree_posterior import chain_of_normals, numbers_and_states, tree_of_states
 
 import bayesstruct as bs
 
@@ -108,6 +110,23 @@ def scores():
                 )
 
 
+def groups():
+    """Print by how much forests are better than trees where columns are in two groups."""
+    for n in (10, 30, 100, 1000):
+        gain, two = [], []
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            x = np.hstack([chain_of_normals(rng, n + 1000, 4) for _ in range(2)])
+            forest, tree = bs.exact.forest_posterior(x[:n]), bs.exact.tree_posterior(x[:n])
+            gain.append((forest.log_density(x[n:]) - tree.log_density(x[n:])).mean())
+            two.append(forest.components[2])
+        error = np.std(gain, ddof=1) / np.sqrt(len(gain))
+        print(
+            f"two groups, {n:5d} rows: forests less trees {np.mean(gain):+.4f} +- {error:.4f}, probability of two groups {np.mean(two):.2f}",
+            flush=True,
+        )
+
+
 def seconds():
     """Print CPU seconds a row."""
     rng = np.random.default_rng(0)
@@ -115,22 +134,32 @@ def seconds():
         for make, score in ((chain_of_normals, "bge"), (tree_of_states, "bdeu")):
             rows = pd.DataFrame(make(rng, 1010, p).astype(float))
             rows.columns = [f"x{j}" for j in range(p)]
-            posterior = bs.exact.tree_posterior(rows[:1000], score=score)
-            posterior.log_density(rows[1000:1001])
-            start = time.process_time()
-            posterior.log_density(rows[1001:1006])
-            middle = time.process_time()
-            posterior.predict(rows[1006:1008], "x5")
-            print(
-                f"p = {p:5,d}, {score:4s}: density {(middle - start) / 5:.4f} s a row, one empty value "
-                f"{(time.process_time() - middle) / 2:.4f} s",
-                flush=True,
-            )
+            seconds_of(bs.exact.tree_posterior(rows[:1000], score=score), rows, f"{score} tree")
+            if p > 100:
+                continue
+            seconds_of(bs.exact.forest_posterior(rows[:1000], score=score), rows, f"{score} forest")
+        if p <= 100:
+            rows = numbers_and_states(rng, 1010, p)
+            seconds_of(bs.exact.tree_posterior(rows[:1000], score="mixed"), rows, "mixed tree")
+
+
+def seconds_of(posterior, rows, name):
+    """Print CPU seconds a row of one posterior."""
+    posterior.log_density(rows[1000:1001])
+    start = time.process_time()
+    posterior.log_density(rows[1001:1006])
+    middle = time.process_time()
+    posterior.predict(rows[1006:1007], "x5")
+    print(
+        f"p = {len(posterior.names):5,d}, {name:11s}: density {(middle - start) / 5:.4f} s a row, one empty value "
+        f"{time.process_time() - middle:.4f} s",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     logging.getLogger("pymc").setLevel(logging.ERROR)
-    parts = {"scores": scores, "seconds": seconds}
+    parts = {"scores": scores, "groups": groups, "seconds": seconds}
     for part in sys.argv[1:] or parts:
         parts[part]()

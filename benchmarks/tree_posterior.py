@@ -1,6 +1,6 @@
 """The exact posterior over trees of 1,000 columns, against determinants and networkx in the same run.
 
-Run as ``python benchmarks/tree_posterior.py [columns]``. Parts:
+Run as ``python benchmarks/tree_posterior.py [columns | others]``; with ``others`` only the last part. Parts:
 
 - edge probabilities: all p (p - 1) / 2 of them from a table of normal columns, n = 1,000; the peer inverts the Laplacian matrix, which is
   faster and loses its digits where weights of edges differ much (its largest error is printed).
@@ -8,6 +8,7 @@ Run as ``python benchmarks/tree_posterior.py [columns]``. Parts:
 - Chow-Liu: the most probable tree of 10,000 rows of two states, and that of `bs.solvers.chow_liu`; the peers are mutual information by a product of matrices with the
   maximum spanning tree of networkx.
 - model: 100 draws of `bs.models.tree` for 100 columns of 500 rows, complete and with 5 % of the values missing.
+- others: edge probabilities and 1,000 draws for 100 columns of 1,000 rows, of forests of numbers and of states, and of trees of numbers and states.
 
 Times are CPU seconds of one process after compilation.
 """
@@ -19,6 +20,7 @@ import warnings
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 
 import bayesstruct as bs
 
@@ -52,6 +54,14 @@ def tree_of_states(rng, n, p):
         kept = rng.random(n) < 0.7
         x[kept, j] = x[kept, rng.integers(j)]
     return x
+
+
+def numbers_and_states(rng, n, p):
+    """Numbers, every second column cut at 0 into two states."""
+    rows = pd.DataFrame(chain_of_normals(rng, n, p), columns=[f"x{j}" for j in range(p)])
+    for name in rows.columns[::2]:
+        rows[name] = np.where(rows[name] > 0, "above", "below")
+    return rows
 
 
 def inverse_probabilities(logs):
@@ -100,6 +110,30 @@ def model_draws(rng, p=100, n=500):
             for _ in range(100):
                 point, _ = step.step(point)
             clock.lap(f"  100 draws, {score}, {share:.0%} missing")
+
+
+def others(rng, p=100, n=1000):
+    """Print the seconds of forests, and of trees of numbers and states."""
+    numbers, states = chain_of_normals(rng, n, p), tree_of_states(rng, n, p)
+    cases = [
+        ("forest, numbers", bs.exact.forest_posterior, "bge", numbers),
+        ("forest, states", bs.exact.forest_posterior, "bdeu", states),
+        (
+            "tree, numbers and states",
+            bs.exact.tree_posterior,
+            "mixed",
+            numbers_and_states(rng, n, p),
+        ),
+    ]
+    print(f"other graphs, p = {p}, n = {n:,}")
+    for name, learn, score, table in cases:
+        clock = Clock()
+        posterior = learn(table, score=score)
+        clock.lap(f"  {name}: table checked, weights of all edges")
+        posterior.edge_probabilities
+        clock.lap("    edge probabilities")
+        posterior.draw(1000, random_seed=1)
+        clock.lap("    1,000 draws")
 
 
 def main(p):
@@ -154,8 +188,14 @@ def main(p):
     theirs = {frozenset((f"x{i}", f"x{j}")) for i, j in peer.edges}
     print(f"  edges in common {len(theirs & {*map(frozenset, best.edges)})} of {p - 1}")
     model_draws(rng)
+    others(rng)
     print(f"largest memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    if sys.argv[1:] == ["others"]:
+        warnings.simplefilter("ignore")
+        others(np.random.default_rng(0), p=20, n=100)  # compiles
+        others(np.random.default_rng(0))
+    else:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import pymc as pm
 
 from bayesstruct.core.tables.missing_codes import record_codes
-from bayesstruct.data.arguments import choice, sample_size
+from bayesstruct.data.arguments import sample_size
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import refuse_coded_states
 from bayesstruct.networks.data.tables import network_table
+from bayesstruct.trees.data import check_forest_score
 from bayesstruct.trees.exact import beta_shapes, tree_log_odds
 from bayesstruct.trees.model_parts.tables import observe_numbers, observe_states, random_forest
 
@@ -124,7 +125,7 @@ def forest(
         bs.edge_table(idata)
         az.plot_dist(idata, var_names="components")
     """
-    choice("score", score, ("bge", "bdeu"))
+    check_forest_score(score)
     shapes, size = beta_shapes(edge_share), sample_size(equivalent_sample_size)
     refuse_coded_states(states, missing_codes)
     [data] = repeated_rows(row_counts, data)

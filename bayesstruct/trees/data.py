@@ -8,13 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from bayesstruct.data.arguments import numbers
+from bayesstruct.data.arguments import choice, numbers
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.data.labels import aligned
 from bayesstruct.networks.data.mixed_tables import MixedTable
 from bayesstruct.networks.data.tables import network_table
 
-__all__ = ["MIXED", "edge_covariates", "first_state", "mixed_tree_table", "score_of_columns"]
+__all__ = [
+    "MIXED",
+    "check_forest_score",
+    "edge_covariates",
+    "first_state",
+    "mixed_tree_table",
+    "score_of_columns",
+]
 
 #: Score of tables with columns of numbers and of states.
 MIXED = "mixed"
@@ -24,6 +31,17 @@ _KINDS = ("normal", "multinomial")
 def first_state(states: Sequence[int]) -> int:
     """Return the position of the first column of states, from which trees are directed; of numbers of states, 0 for numbers."""
     return int(np.flatnonzero(states)[0])
+
+
+def check_forest_score(score: Any) -> None:
+    """Raise a ValueError for a score that forests do not have; it says why there is none of numbers and states."""
+    if score == MIXED:
+        raise ValueError(
+            "`score` must be one of 'bge', 'bdeu', not 'mixed': a group of numbers would have another prior with states in it than without. "
+            "Trees of numbers and states are in bayesstruct.exact.tree_posterior(data, score='mixed') and bayesstruct.models.tree; the best forest is "
+            "bayesstruct.solvers.chow_liu(data, penalty='bic')"
+        )
+    choice("score", score, ("bge", "bdeu"))
 
 
 def score_of_columns(data: Any, score: str, kinds: Any, states: Any) -> str:

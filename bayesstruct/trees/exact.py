@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesstruct.data.arguments import choice, number, probability, sample_size, whole_number
+from bayesstruct.data.arguments import choice, number, sample_size, whole_number
 from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.graphs.spanning_trees.forests import SharedForests
 from bayesstruct.graphs.spanning_trees.two_kinds import all_trees, maximum_tree_of
 from bayesstruct.networks.data.tables import network_table
-from bayesstruct.trees.data import MIXED, mixed_tree_table, score_of_columns
-from bayesstruct.trees.kernels.rows import TreeRows
+from bayesstruct.trees.data import MIXED, check_forest_score, mixed_tree_table, score_of_columns
+from bayesstruct.trees.kernels.rows import AveragesRows, TreeRows
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -46,7 +46,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TreePosterior:
+class TreePosterior(AveragesRows):
     """Exact posterior over the trees that join all columns of a table; made by :func:`tree_posterior`.
 
     Attributes
@@ -151,111 +151,9 @@ class TreePosterior:
         """
         return self.trees.log_probability(lines)
 
-    @cached_property
-    def _rows(self) -> TreeRows:
-        return self.rows()
-
-    def log_density(self, rows: "TableLike") -> "pd.Series":
-        r"""Log predictive density of new rows, averaged over all trees and all parameters, exactly.
-
-        .. math:: p(x \mid D) = \sum_T p(T \mid D) \, p(x \mid D, T)
-            = \prod_i p(x_i \mid D) \, \frac{Z(w \circ r)}{Z(w)}, \qquad
-            r_{ij} = \frac{p(x_i, x_j \mid D)}{p(x_i \mid D) \, p(x_j \mid D)}
-
-        with the sum Z over all trees of the products of weights of edges. Each row is new for itself: what one row says about trees and
-        parameters is not used for the next.
-
-        Parameters
-        ----------
-        rows : DataFrame or array_like
-            (n, p) rows in the units, or with the states, of the table, which may lack values. Columns that have names are found by
-            name, others by position.
-
-        Returns
-        -------
-        pandas.Series
-            One value for each row, with its label. For numbers the density is with respect to the *units of the table*, so that it can be compared with
-            that of any model of the same columns; `log_evidence` is of standardised numbers. In a row that lacks values it is that of the others.
-
-        Raises
-        ------
-        TableError
-            If the table has numbers and states, a column is absent or unknown, a state does not occur in the table, a row lacks more than one number, or its states can be
-            completed in more than 65,536 ways.
-
-        Notes
-        -----
-        A complete row takes one sum over trees, :math:`O(p^3)` operations. Empty states are summed out, with a sum over trees for each way to
-        complete the row. One empty number is integrated out numerically, to about nine digits, with some sixty sums, and
-        more in rows whose values are far outside of the table and contradict each other; if too many are needed, the row is refused.
-
-        References
-        ----------
-        Meilă, M. and Jaakkola, T. (2006). Tractable Bayesian learning of tree belief networks. *Statistics and Computing* 16,
-        77-92.
-
-        Examples
-        --------
-        .. code-block:: python
-
-            posterior = bs.exact.tree_posterior(train)
-            posterior.log_density(test).mean()  # the held-out log score
-        """
-        trees = self._one_kind()
-        return self._rows.log_density(trees, rows)
-
-    def predict(
-        self, rows: "TableLike", column: str | None = None, *, ci_prob: float = 0.89
-    ) -> "pd.DataFrame":
-        r"""Predict the empty values of rows from the filled ones, averaged over all trees and all parameters, exactly.
-
-        Parameters
-        ----------
-        rows : DataFrame or array_like
-            (n, p) rows in the units, or with the states, of the table; missing where a value is to be predicted. One empty number in a
-            row, or states that can be completed in up to 65,536 ways.
-        column : str, optional
-            Predict this column in all rows. Its own values are not used; it may be absent.
-        ci_prob : float, default 0.89
-            Probability of the intervals of numbers, which are equal-tailed.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Numbers: one line for each empty value, with ``row`` (its label, or position), ``column``, and in the units of the
-            table ``mean``, ``sd``, ``low`` and ``high`` of its predictive distribution. States: one line for each state of each empty value, with
-            ``state`` and ``probability``. As :func:`bayesstruct.predict` has them from draws, but for the intervals of probabilities: what was averaged
-            exactly has none.
-
-        Raises
-        ------
-        TableError
-            If the table has numbers and states, a column is absent or unknown, a state does not occur in the table, or a row has too many empty values; says what to do.
-
-        Notes
-        -----
-        The filled values of a row count for the tree and the parameters, as in the exact predictive distribution:
-        :math:`p(x_k \mid x_o, D) \propto p(x_k, x_o \mid D)`. In `bayesstruct.predict` all draws count equally.
-
-        Examples
-        --------
-        .. code-block:: python
-
-            posterior = bs.exact.tree_posterior(train)
-            posterior.predict(test, column="akt")
-        """
-        trees, prob = self._one_kind(), probability("ci_prob", ci_prob)
-        return self._rows.predict(trees, rows, column, prob)
-
-    def _one_kind(self) -> "SpanningTrees":
-        """Return the trees of columns of one kind, whose new rows are ratios of sums."""
-        from bayesstruct.graphs.spanning_trees.sums import SpanningTrees
-
-        if not isinstance(self.trees, SpanningTrees):
-            raise TableError(
-                "new rows are averaged over all trees for columns of one kind only, and this table has numbers and states: draw "
-                "from bayesstruct.models.tree, whose result bayesstruct.predict reads"
-            )
+    @property
+    def graphs(self) -> "SpanningTrees | TreesOfTwoKinds":
+        """The posterior of trees of column numbers."""
         return self.trees
 
 
@@ -382,7 +280,7 @@ def _table_score(data, score, size, states, kinds):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ForestPosterior:
+class ForestPosterior(AveragesRows):
     """Exact posterior over the forests of the columns of a table; made by :func:`forest_posterior`.
 
     Attributes
@@ -393,11 +291,14 @@ class ForestPosterior:
         The posterior of forests of column numbers, and of their share of edges.
     log_independent : float
         Log marginal likelihood of the table if all columns are independent.
+    rows : callable
+        Makes the distribution of new rows, a `TreeRows`, when it is first asked for.
     """
 
     names: tuple[str, ...]
     forests: SharedForests
     log_independent: float
+    rows: Callable[[], TreeRows]
 
     def __repr__(self) -> str:
         return f"ForestPosterior({len(self.names):,} variables)"
@@ -454,6 +355,11 @@ class ForestPosterior:
         """
         return self.forests.log_probability(lines)
 
+    @property
+    def graphs(self) -> SharedForests:
+        """The posterior of forests of column numbers."""
+        return self.forests
+
 
 def forest_posterior(
     data: "TableLike",
@@ -491,7 +397,8 @@ def forest_posterior(
     Returns
     -------
     ForestPosterior
-        With ``edge_probabilities``, ``components``, ``edge_share``, ``draw(draws, random_seed=)``, ``log_evidence``.
+        With ``edge_probabilities``, ``components``, ``edge_share``, ``draw(draws, random_seed=)``, ``log_evidence``, and for new rows
+        ``log_density(rows)`` and ``predict(rows, column=)``.
 
     Raises
     ------
@@ -520,14 +427,13 @@ def forest_posterior(
     >>> int(posterior.components.idxmax())
     2
     """
-    choice("score", score, ("bge", "bdeu"))
-    shapes = beta_shapes(edge_share)
-    table, alone, gains = _table_score(
-        data, score, sample_size(equivalent_sample_size), states, None
-    )
+    check_forest_score(score)
+    shapes, size = beta_shapes(edge_share), sample_size(equivalent_sample_size)
+    table, alone, gains = _table_score(data, score, size, states, None)
     odds = tree_log_odds(table.names, edge_probability, forbidden, forest=True)
     forests = SharedForests(odds, (gains + gains.T) / 2.0, shapes)
-    return ForestPosterior(table.names, forests, float(alone.sum()))
+    rows = partial(TreeRows.after, table, size, model="bayesstruct.models.forest")
+    return ForestPosterior(table.names, forests, float(alone.sum()), rows)
 
 
 def beta_shapes(edge_share: Any) -> tuple[float, float]:

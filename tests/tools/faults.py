@@ -146,6 +146,27 @@ FAULTS = [
         "trees/test_predictive.py",
     ),
     Fault(
+        "new rows of numbers and states: means in states are taken as known",
+        "bayesstruct/trees/kernels/predictive.py",
+        "np.sqrt(left * (known + 1.0) / known)",
+        "np.sqrt(left)",
+        "trees/test_predictive_kinds.py",
+    ),
+    Fault(
+        "new rows over forests: one term too few",
+        "bayesstruct/graphs/spanning_trees/forests.py",
+        "roots_jacobi((self.n + 1) // 2,",
+        "roots_jacobi(self.n // 2,",
+        "trees/test_predictive_kinds.py",
+    ),
+    Fault(
+        "an empty number with empty states: spread between completions is left out",
+        "bayesstruct/trees/kernels/densities.py",
+        "weight @ (deviations**2 + (means - self.mean) ** 2)",
+        "weight @ deviations**2",
+        "trees/test_predictive_kinds.py",
+    ),
+    Fault(
         "mixed trees: rows of all states count as one state",
         "bayesstruct/trees/kernels/mixed.py",
         "(sums**2 / (self.size + rows)[:, None]).sum(axis=0)",

@@ -298,7 +298,7 @@ def test_a_run_is_sampled_unasked_and_read(score):
         (numbers()[["a"]], {}, "column"),
         (numbers().assign(b=1.0), {}, "'b'.*constant"),
         (states().assign(b=1), {"score": "bdeu"}, "'b'"),
-        (numbers(), {"score": "mixed"}, "'bge', 'bdeu'"),
+        (numbers(), {"score": "mixed"}, "'bge', 'bdeu'.*tree_posterior"),
         (numbers(), {"edge_share": (0.0, 1.0)}, "edge_share"),
         (numbers(), {"edge_share": 0.5}, "two shapes of a beta"),
         (numbers(), {"edge_probability": 1.0}, "a -- b.*below 1"),

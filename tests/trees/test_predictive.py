@@ -313,7 +313,7 @@ def gap(table, *columns):
             "bge",
             gap(numbers(), "b", "c"),
             None,
-            "row 2 has 2 empty values .columns 'b' and 'c'.*models.tree",
+            "row 2 has 2 empty numbers .columns 'b' and 'c'.*models.tree",
         ),
         ("bge", gap(numbers(), "b"), "c", "row 2 .*'b' and 'c'"),
         ("bge", numbers().drop(columns="b"), None, "'b'.*absent"),

@@ -23,6 +23,7 @@ __all__ = [
     "NormalRows",
     "StateRows",
     "incomplete_rows",
+    "mixed_table",
     "normal_mixture",
     "number_table",
     "refuse_many_completions",
@@ -199,6 +200,14 @@ def state_table(found: list[tuple]) -> "pd.DataFrame":
     import pandas as pd
 
     names = ["row", "column", "state", "probability", "low", "high"]
+    return pd.DataFrame(found, columns=names).astype(dict.fromkeys(names[3:], float))
+
+
+def mixed_table(found: list[tuple]) -> "pd.DataFrame":
+    """Table of rows and columns with a state and its probability, or the mean and standard deviation of a number, and ends of intervals."""
+    import pandas as pd
+
+    names = ["row", "column", "state", "probability", "mean", "sd", "low", "high"]
     return pd.DataFrame(found, columns=names).astype(dict.fromkeys(names[3:], float))
 
 

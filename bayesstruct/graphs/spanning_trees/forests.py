@@ -11,6 +11,7 @@ shapes 1 and 1 each number of components has the same probability.
 
 Sums over all forests are sums over trees with one more node, the ground, which is joined to each node with weight :math:`\rho`. The sum over s
 is the trapezoidal rule on the scale of :math:`\log(s / (1 - s))`, which converges exponentially for integrands that are analytic and vanish at both ends.
+If all weights are equal, a single such sum takes fewer terms: Gauss's rule for the beta distribution is exact with p / 2 of them.
 """
 
 import math
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scipy.special import betaln, expit
+from scipy.special import betaln, expit, roots_jacobi
 
 from bayesstruct.data.arguments import generator
 from bayesstruct.graphs.spanning_trees.sums import (
@@ -39,6 +40,7 @@ _FAR = 45.0  # log odds of shares that are looked at first; a beta density with 
 _SMALL = 40.0  # logarithm by which a term is too small to count
 _LEVELS = 14  # of halved steps: a beta density with shapes 1e6 is about 0.001 wide
 _EXACT = 1e-9  # relative change of the integral at which halving ends
+_LARGE = 20.0  # shapes beyond which weights of Gauss's rule may be too small for the computer
 _STRONG = 1e7  # weights over the root weight, beyond which two nodes are in one component
 
 
@@ -119,8 +121,8 @@ class SharedForests:
         gains: "ArrayLike | float" = 0.0,
         shapes: tuple[float, float] = (1.0, 1.0),
     ):
-        self._prior = log_weight_matrix(log_weights)
-        self.log_weights = log_weight_matrix(self._prior + np.asarray(gains, float))
+        self._prior, self._gains = log_weight_matrix(log_weights), np.asarray(gains, float)
+        self.log_weights = log_weight_matrix(self._prior + self._gains)
         self.n, self.shapes = len(self._prior), shapes
         self._log_mean = log_mean_eigenvalue(self._prior)
         allowed = self._prior[np.isfinite(self._prior)]
@@ -169,6 +171,37 @@ class SharedForests:
     def log_evidence(self) -> float:
         """Log of the sum over all forests and shares of prior times Bayes factors of the edges."""
         return self._grid[2]
+
+    def log_mean(self, log_factors: np.ndarray) -> float:
+        """Log of the mean over all forests and shares of the product of factors of their edges.
+
+        Parameters
+        ----------
+        log_factors : (p, p) ndarray of float
+            Symmetric; not checked. The diagonal is not used.
+        """
+        if self._rule is None:
+            # Factors may move the share: they get a grid of their own.
+            longer = SharedForests(self._prior, self._gains + log_factors, self.shapes)
+            return longer.log_evidence - self.log_evidence
+        roots, logs = self._rule
+        weights = self.log_weights + log_factors
+        sums = [log_tree_sum(grounded(weights, root)) for root in roots]
+        return float(np.logaddexp.reduce(logs + sums)) - self.log_evidence
+
+    @cached_property
+    def _rule(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Log root weights and log weights of a rule of integration over the share that is exact for all weights of edges.
+
+        With equal prior odds a sum over all forests divided by that of the prior is a polynomial of the share of degree p - 1, so that
+        Gauss's rule for the beta distribution is exact with p / 2 terms. Other odds, and very large shapes, have no such rule.
+        """
+        if not self._equal or max(self.shapes) > _LARGE:
+            return None
+        a, b = self.shapes
+        x, weights = roots_jacobi((self.n + 1) // 2, b - 1.0, a - 1.0)
+        t = np.log1p(x) - np.log1p(-x)
+        return self._log_root(t), np.log(weights / weights.sum()) - self._log_prior_sum(t)
 
     @property
     def share(self) -> tuple[np.ndarray, np.ndarray]:

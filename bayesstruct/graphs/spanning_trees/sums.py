@@ -257,6 +257,16 @@ class SpanningTrees:
         line_probabilities(logs, own.order, ways, own.units, own.exponents, masses, out)
         return out
 
+    def log_mean(self, log_factors: np.ndarray) -> float:
+        """Log of the mean over all trees of the product of factors of their lines.
+
+        Parameters
+        ----------
+        log_factors : (n, n) ndarray of float
+            Symmetric; not checked. The diagonal is not used.
+        """
+        return log_tree_sum(self.log_weights + log_factors) - self.log_total
+
     def draw(self, draws: int, random_seed: Any = None) -> np.ndarray:
         """Draw independent trees.
 

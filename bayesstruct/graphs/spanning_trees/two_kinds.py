@@ -20,6 +20,7 @@ from bayesstruct.graphs.spanning_trees.sums import (
     DisconnectedError,
     SpanningTrees,
     cut_nodes,
+    log_tree_sum,
     log_weight_matrix,
 )
 
@@ -74,6 +75,11 @@ class TreesOfTwoKinds:
     def log_total(self) -> float:
         """Logarithm of the sum over all trees."""
         return self._inner.log_total + self._outer.log_total
+
+    def log_mean(self, log_factors: np.ndarray) -> float:
+        """Log of the mean over all trees of the product of factors of their lines; see :meth:`SpanningTrees.log_mean`."""
+        parts = _parts(self.log_weights + log_factors, self.outer)
+        return sum(map(log_tree_sum, parts)) - self.log_total
 
     @cached_property
     def _ends(self) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesstruct.core.tables.predictions import (
     fill,
+    mixed_table,
     refuse_many_completions,
     register_prediction,
     state_shares,
@@ -90,7 +91,7 @@ class MixedRows:
                 continue
             shares = zip(table.levels[j], *state_shares(values, labels[row], prob), strict=True)
             lines += [(*place, s, p, np.nan, np.nan, low, high) for s, p, low, high in shares]
-        return _mixed_table(lines)
+        return mixed_table(lines)
 
     def _number(self, j, values, prob):
         """Mean, standard deviation and interval in the units of the table."""
@@ -209,13 +210,6 @@ class MixedRows:
         chosen = (logs + rng.gumbel(size=logs.shape)).argmax(axis=0)
         rows = np.take_along_axis(rows.reshape(shape), chosen[None, ..., None], axis=0)
         return rows[0].reshape(-1, z.shape[1])
-
-
-def _mixed_table(lines):
-    import pandas as pd
-
-    names = ["row", "column", "state", "probability", "mean", "sd", "low", "high"]
-    return pd.DataFrame(lines, columns=names).astype(dict.fromkeys(names[3:], float))
 
 
 def mixed_rows(idata: "xr.DataTree", setting: dict | None = None) -> MixedRows:

@@ -13,14 +13,14 @@ Trefethen, L. N. and Weideman, J. A. C. (2014). The exponentially convergent tra
 Stenger, F. (1993). *Numerical methods based on sinc and analytic functions*. Springer, chapter 4.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import sici
 
-__all__ = ["SmoothDensity"]
+__all__ = ["DensityMixture", "SmoothDensity"]
 
 _NEGLIGIBLE = 36.0  # exp of minus it is the rounding error
 _FIRST = 16  # intervals of the first rule
@@ -29,6 +29,7 @@ _GRID = 17
 _HALVINGS = 9
 #: Where the rule converges geometrically, half the step has the square of the error.
 _TOLERANCE = 1e-6
+_NO_PART = 1e-13  # weight of a part of a mixture that has no quantile of its own
 
 
 class SmoothDensity:
@@ -88,15 +89,19 @@ class SmoothDensity:
     def quantile(self, share: float) -> float:
         """Return the number below which a share of the distribution lies."""
         u, h = self._u, self._u[1] - self._u[0]
-        g = np.exp(self._logs - self._logs.max())
-        g /= g.sum()
-
-        def excess(point):
-            return float(g @ (0.5 + sici(np.pi * (point - u) / h)[0] / np.pi)) - share
-
         # Quantiles near 0 and 1 may be outside by the wiggles of the interpolation.
-        root = brentq(excess, u[0] - 2 * h, u[-1] + 2 * h, xtol=1e-13, rtol=1e-13)
+        ends = u[0] - 2 * h, u[-1] + 2 * h
+        root = brentq(lambda point: self._below(point) - share, *ends, xtol=1e-13, rtol=1e-13)
         return float(self._at + self._scale * np.sinh(root))
+
+    def below(self, x: float) -> float:
+        """Return the share of the distribution that lies below a number."""
+        return self._below(np.arcsinh((x - self._at) / self._scale))
+
+    def _below(self, point):
+        u, h = self._u, self._u[1] - self._u[0]
+        g = np.exp(self._logs - self._logs.max())
+        return float(g @ (0.5 + sici(np.pi * (point - u) / h)[0] / np.pi) / g.sum())
 
     def _places(self, centers, scales):
         """Numbers where the density may be great, with widths, and its logarithms there."""
@@ -161,3 +166,42 @@ class SmoothDensity:
     def _agree(last, now) -> bool:
         allowed = _TOLERANCE * np.array([1.0, np.sqrt(now[2]), now[2]])
         return bool((np.abs(now - last) <= allowed).all())
+
+
+class DensityMixture:
+    """Several densities, each with its total as weight.
+
+    Parameters
+    ----------
+    parts : sequence of SmoothDensity
+        One or more.
+
+    Attributes
+    ----------
+    log_total : float
+    mean, sd : float
+    """
+
+    def __init__(self, parts: Sequence[SmoothDensity]):
+        logs = np.array([own.log_total for own in parts])
+        self.log_total = float(np.logaddexp.reduce(logs))
+        weight = np.exp(logs - self.log_total)
+        means, deviations = (
+            np.array([getattr(own, what) for own in parts]) for what in ("mean", "sd")
+        )
+        self.mean = float(weight @ means)
+        self.sd = float(np.sqrt(weight @ (deviations**2 + (means - self.mean) ** 2)))
+        kept = np.flatnonzero(weight > _NO_PART).tolist()
+        self._parts, self._weight = [parts[k] for k in kept], weight[kept] / weight[kept].sum()
+
+    def quantile(self, share: float) -> float:
+        """Return the number below which a share of the distribution lies."""
+        each = [own.quantile(share) for own in self._parts]
+        # The quantile of a mixture is between those of its parts; equal ones differ by rounding.
+        margin = 1e-6 * self.sd
+
+        def excess(x):
+            return self._weight @ [own.below(x) for own in self._parts] - share
+
+        ends = min(each) - margin, max(each) + margin
+        return float(brentq(excess, *ends, xtol=1e-14 * self.sd, rtol=1e-14))

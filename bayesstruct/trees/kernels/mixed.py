@@ -110,12 +110,24 @@ class MixedTotals:
         """Log Bayes factors of states z and each of the numbers x."""
         rows, sums = self.sums(z, x)
         whole, n, size = np.diag(self.matrix)[x], self.n, self.size
-        within = self._within(x, rows, sums)
+        within = self.within(x, rows, sums)
         occupied = 0.5 * (np.log(size / (size + rows)).sum() - math.log(size / (size + n)))
         return occupied + 0.5 * (self.degrees + n) * (np.log(whole) - np.log(within))
 
-    def _within(self, x, rows, sums):
-        """Return sums of squares of numbers x about their means in each state, with those of the prior."""
+    def within(self, x, rows, sums):
+        """Return sums of squares of numbers about their means in each state, with those of the prior.
+
+        Parameters
+        ----------
+        x : (m,) ndarray of int
+            Columns of numbers.
+        rows, sums
+            As `sums` returns them.
+
+        Returns
+        -------
+        (m,) ndarray of float
+        """
         about_zero = np.diag(self.matrix)[x] + self.total[x] ** 2 / (self.size + self.n)
         left = about_zero - (sums**2 / (self.size + rows)[:, None]).sum(axis=0)
         return np.maximum(left, self.scale)  # rounding may say less
@@ -203,7 +215,7 @@ def _draw_means(totals, child, above, rng):
     else:
         rows, sums = totals.sums(above, [child])
         sums = sums[:, 0]
-    [left] = totals._within([child], rows, sums[:, None])
+    [left] = totals.within([child], rows, sums[:, None])
     scale = _draw_scale(0.5 * (totals.degrees + totals.n), 0.5 * left, rng)
     means = sums / (totals.size + rows)
     if rng is not None:

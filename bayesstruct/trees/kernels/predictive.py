@@ -6,6 +6,8 @@ Under priors for which the marginal likelihood of a tree is a product over edges
     r_{ij}(x) = \frac{p(x_i, x_j \mid D)}{p(x_i \mid D) \, p(x_j \mid D)} .
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from scipy.special import gammaln
@@ -13,7 +15,10 @@ from scipy.special import gammaln
 from bayesstruct.networks.kernels.scores.pair_counts import pair_counts, single_counts
 from bayesstruct.trees.kernels.gaussian import posterior_scale
 
-__all__ = ["NumberPairs", "StatePairs"]
+if TYPE_CHECKING:
+    from bayesstruct.trees.kernels.mixed import MixedTotals
+
+__all__ = ["MixedPairs", "NumberPairs", "StatePairs"]
 
 _MOST_CELLS = 1 << 26  # pairs of states of which all counts are held: 512 MiB
 
@@ -45,9 +50,12 @@ class NumberPairs:
     freedom : float
         :math:`\nu`.
     correlation : (p, p) ndarray of float
+    states : (p,) ndarray of int
+        0: there are none.
     """
 
     def __init__(self, z: np.ndarray, size: float):
+        self.states = np.zeros(z.shape[1], np.int64)
         n, scale = len(z), size**2 / (size + 1.0)
         total = z.sum(axis=0)
         matrix = posterior_scale(scale, size, n, total, z.T @ z)
@@ -61,13 +69,22 @@ class NumberPairs:
         self._left = np.maximum(1.0 - self.correlation**2, least)
         half = 0.5 * self.freedom
         gamma = gammaln(half + 0.5) - gammaln(half)
-        self._single = gamma - 0.5 * np.log(np.pi) - np.log(self.spread)
+        self._constant = gamma - 0.5 * np.log(np.pi)
         self._pair = np.log(half) - 2.0 * gamma - 0.5 * np.log(self._left)
 
     def single(self, z: np.ndarray) -> np.ndarray:
         """Log density of each column of rows, (..., p)."""
-        u = (z - self.center) / self.spread
-        return self._single - 0.5 * (self.freedom + 1.0) * np.log1p(u**2)
+        return self.log_t(z, self.center, self.spread)
+
+    def single_of(self, k: int, values: np.ndarray) -> np.ndarray:
+        """Log density of several values of column k, (values,)."""
+        return self.log_t(values, self.center[k], self.spread[k])
+
+    def log_t(self, z: np.ndarray, center: np.ndarray, spread: np.ndarray) -> np.ndarray:
+        """Log density of numbers with the degrees of freedom of one column, around a center."""
+        u = (z - center) / spread
+        tail = 0.5 * (self.freedom + 1.0) * np.log1p(u**2)
+        return self._constant - np.log(spread) - tail
 
     def ratios(self, z: np.ndarray) -> np.ndarray:
         """Logarithms of r of a row, (p, p); the diagonal means nothing."""
@@ -81,10 +98,11 @@ class NumberPairs:
         return self._ratios(u, v, self.correlation[k], self._left[k], self._pair[k])
 
     def given(self, k: int, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Centers and scales of the t distributions of column k given each other one, (p,) each."""
+        """Centers and scales of the t distributions of column k given each other one, and alone at place k, (p,) each."""
         u = (z - self.center) / self.spread
         center = self.center[k] + self.spread[k] * self.correlation[k] * u
         wide = self.spread[k] * np.sqrt(self._left[k] * (1.0 + u**2) / (self.freedom + 1.0))
+        center[k], wide[k] = self.center[k], self.spread[k] / np.sqrt(self.freedom)
         return center, wide
 
     def _ratios(self, u, v, correlation, left, constant):
@@ -128,12 +146,12 @@ class StatePairs:
 
     def single(self, codes: np.ndarray) -> np.ndarray:
         """Log probability of each column of rows, (..., p)."""
-        return self._single[self._starts + codes]
+        return self._single[self._starts + codes.astype(np.int64)]
 
     def ratios(self, codes: np.ndarray) -> np.ndarray:
         """Logarithms of r of a row, (p, p); the diagonal means nothing."""
         own = self.single(codes)
-        at = self._starts + codes
+        at = self._starts + codes.astype(np.int64)
         # Too many to hold: in how many rows does each pair of columns have the states of this row?
         counts = self._agreeing(codes) if self._pair is None else self._pair[np.ix_(at, at)]
         cell = self.size / np.outer(self.states, self.states)
@@ -149,3 +167,93 @@ class StatePairs:
         every = np.arange(len(self.states))
         parts = pair_counts(x, ones, self.states, every, single)
         return np.concatenate([counts for _, counts in parts])
+
+
+class MixedPairs:
+    r"""Distributions of one and two columns of a new row of numbers and states.
+
+    Pairs of one kind are those of `NumberPairs` and `StatePairs`. Numbers next to the state k, of which there were :math:`n_k` rows with the sum
+    :math:`S_k`, are t distributed around :math:`m_k = S_k / (n_k + \alpha)`: with W for the sum of squares within all states and
+    :math:`u = (z - m_k) / \sqrt{W (n_k + \alpha + 1) / (n_k + \alpha)}`
+
+    .. math:: p(z \mid k) \propto (1 + u^2)^{-(\nu + 1) / 2},
+
+    with the degrees of freedom :math:`\nu` of a number alone.
+
+    Parameters
+    ----------
+    totals : MixedTotals
+        The table with its prior.
+
+    Attributes
+    ----------
+    states : (p,) ndarray of int
+        How many each column has, 0 for numbers.
+    """
+
+    def __init__(self, totals: "MixedTotals"):
+        self.states = totals.states
+        self._x, self._s = np.flatnonzero(totals.numbers), np.flatnonzero(~totals.numbers)
+        counts = self.states[self._s]
+        self._numbers = NumberPairs(totals.table[:, self._x], totals.size)
+        self._codes = StatePairs(totals.codes[:, self._s], counts, totals.size)
+        self._starts = np.cumsum(counts) - counts
+        parts = [self._within_states(totals, column) for column in self._s]
+        # One line for each state of each column of states.
+        self._center, self._spread = (np.concatenate(own) for own in zip(*parts, strict=True))
+
+    def _within_states(self, totals, column):
+        """Centers and spreads of numbers in each state of a column, (states, numbers) each."""
+        rows, sums = totals.sums(column, self._x)
+        known = (rows + totals.size)[:, None]
+        left = totals.within(self._x, rows, sums)
+        return sums / known, np.sqrt(left * (known + 1.0) / known)
+
+    def single(self, row: np.ndarray) -> np.ndarray:
+        """Log density of each column of a row, (p,)."""
+        out = np.empty(len(self.states))
+        out[self._x] = self._numbers.single(row[self._x])
+        out[self._s] = self._codes.single(row[self._s])
+        return out
+
+    def single_of(self, k: int, values: np.ndarray) -> np.ndarray:
+        """Log density of several values of column k of numbers, (values,)."""
+        return self._numbers.single_of(self._place(k), values)
+
+    def ratios(self, row: np.ndarray) -> np.ndarray:
+        """Logarithms of r of a row, (p, p); the diagonal means nothing."""
+        out = np.empty((len(self.states),) * 2)
+        out[np.ix_(self._x, self._x)] = self._numbers.ratios(row[self._x])
+        out[np.ix_(self._s, self._s)] = self._codes.ratios(row[self._s])
+        z, at = row[self._x], self._lines(row)
+        cross = self._numbers.log_t(z, self._center[at], self._spread[at]) - self._numbers.single(z)
+        out[np.ix_(self._s, self._x)], out[np.ix_(self._x, self._s)] = cross, cross.T
+        return out
+
+    def ratios_of(self, k: int, values: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """Logarithms of r of column k of numbers and each other one, (values, p), for several values of this column."""
+        at, place = self._lines(row), self._place(k)
+        out = np.empty((len(values), len(self.states)))
+        out[:, self._x] = self._numbers.ratios_of(place, values, row[self._x])
+        given = self._numbers.log_t(
+            values[:, None], self._center[at, place], self._spread[at, place]
+        )
+        out[:, self._s] = given - self.single_of(k, values)[:, None]
+        return out
+
+    def given(self, k: int, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Centers and scales of column k of numbers given each other one, and alone at place k, (p,) each."""
+        at, place = self._lines(row), self._place(k)
+        center, wide = np.empty((2, len(self.states)))
+        center[self._x], wide[self._x] = self._numbers.given(place, row[self._x])
+        center[self._s] = self._center[at, place]
+        wide[self._s] = self._spread[at, place] / np.sqrt(self._numbers.freedom)
+        return center, wide
+
+    def _lines(self, row):
+        """Lines of the states of a row."""
+        return self._starts + row[self._s].astype(np.int64)
+
+    def _place(self, k):
+        """Place of a column among those of numbers."""
+        return int(np.searchsorted(self._x, k))
