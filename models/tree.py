@@ -15,7 +15,7 @@ from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import choice, optional_number, sample_size
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import refuse_coded_states
-from bayesstruct.networks.data.tables import network_table
+from bayesstruct.networks.data.tables import DISCRETE_OR_MIXED, network_table
 from bayesstruct.trees.data import MIXED, mixed_tree_table, score_of_columns
 from bayesstruct.trees.data import edge_covariates as read_edge_covariates
 from bayesstruct.trees.exact import tree_log_odds
@@ -179,6 +179,7 @@ def tree(
         numbers = np.array(table.states) == 0
     else:
         options = {"incomplete": True, "states": states, "counted": counted}
+        options["discrete"] = DISCRETE_OR_MIXED
         table, numbers = network_table(data, kind, **options).table, None
     log_odds = tree_log_odds(table.names, edge_probability, forbidden, numbers)
     scale = optional_number("coefficient_scale", coefficient_scale, above=0)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["complete_row", "empty_number", "empty_states"]
 
 _CANDIDATES = 8  # neighbours that say where an empty number may be
+_FARTHEST = 1e30  # of the other values, beyond which second moments have no precision
 _IMPOSSIBLE = 1e-12  # probability of an edge that does not
 
 
@@ -91,8 +92,15 @@ def empty_number(
     -------
     SmoothDensity
         Of the value; its total is the density of the filled values.
+
+    Raises
+    ------
+    ArithmeticError
+        If other values of the row are so far outside of the table that the density cannot be integrated.
     """
     z = np.where(np.arange(len(z)) == k, pairs.center[k], z)
+    if np.abs(z).max() > _FARTHEST:
+        raise ArithmeticError("peaks are too far from each other")
     logs = trees.log_weights + pairs.ratios(z)
     single = pairs.single(z)
     rest = float(np.delete(single, k).sum()) - trees.log_total

@@ -15,6 +15,7 @@ from bayesstruct.trees.kernels.gaussian import posterior_scale
 
 __all__ = ["NumberPairs", "StatePairs"]
 
+_HUGE = 1e140  # its square over the least `left` is still a float
 _MOST_CELLS = 1 << 26  # pairs of states of which all counts are held: 512 MiB
 
 
@@ -67,7 +68,7 @@ class NumberPairs:
     def single(self, z: np.ndarray) -> np.ndarray:
         """Log density of each column of rows, (..., p)."""
         u = (z - self.center) / self.spread
-        return self._single - 0.5 * (self.freedom + 1.0) * np.log1p(u**2)
+        return self._single - 0.5 * (self.freedom + 1.0) * _log1p_squares(u)
 
     def ratios(self, z: np.ndarray) -> np.ndarray:
         """Logarithms of r of a row, (p, p); the diagonal means nothing."""
@@ -84,14 +85,20 @@ class NumberPairs:
         """Centers and scales of the t distributions of column k given each other one, (p,) each."""
         u = (z - self.center) / self.spread
         center = self.center[k] + self.spread[k] * self.correlation[k] * u
-        wide = self.spread[k] * np.sqrt(self._left[k] * (1.0 + u**2) / (self.freedom + 1.0))
+        wide = self.spread[k] * np.sqrt(self._left[k] / (self.freedom + 1.0)) * np.hypot(1.0, u)
         return center, wide
 
     def _ratios(self, u, v, correlation, left, constant):
-        both = u**2 + (v - correlation * u) ** 2 / left
-        alone = np.log1p(u**2) + np.log1p(v**2)
+        both = _log1p_squares(u, v - correlation * u, left)
         half = 0.5 * (self.freedom + 1.0)
-        return constant + half * alone - (half + 0.5) * np.log1p(both)
+        return constant + half * (_log1p_squares(u) + _log1p_squares(v)) - (half + 0.5) * both
+
+
+def _log1p_squares(u, rest=0.0, left=1.0) -> np.ndarray:
+    """Return log(1 + u^2 + rest^2 / left), also where squares are too large for a float."""
+    if max(np.max(np.abs(u), initial=0.0), np.max(np.abs(rest), initial=0.0)) < _HUGE:
+        return np.log1p(u**2 + rest**2 / left)
+    return 2.0 * np.log(np.hypot(np.hypot(1.0, u), rest / np.sqrt(left)))
 
 
 class StatePairs:

@@ -294,7 +294,7 @@ def _graph(trees: _Trees, splits: list[int]) -> "nx.Graph":
 
     above, own, labels = _labels(trees, splits)
     weights = trees.mean_correlations(splits)
-    graph: nx.Graph = nx.Graph()
+    graph: nx.Graph = nx.Graph(forest=True)
     graph.add_nodes_from(trees.names, hidden=False)
     for k, label in enumerate(labels):
         if label not in graph:
@@ -404,15 +404,20 @@ def _quantities(draws: "xr.Dataset"):
     p = len(trees.names)
     parent = draws["parent"].transpose(*SAMPLE_DIMS, ...)
     yield "number of hidden nodes", (parent[..., p:] >= 0).sum("tree_node")
-    kept = [split for split, share in trees.shares.items() if _LEAST <= share]
+    moving = [split for split, share in trees.shares.items() if share < 1.0]
+    frequent = [split for split in moving if _LEAST <= trees.shares[split]]
+    # Splits that all draws have tell nothing of convergence: rarer ones do.
+    kept = frequent or sorted(moving, key=trees.shares.__getitem__)[-1:] or [*trees.shares]
     labels = [", ".join(trees.columns(split)) for split in kept]
     found = trees.indicators(kept).astype(float)
     yield "splits", xr.DataArray(found, dims=(*SAMPLE_DIMS, "split"), coords={"split": labels})
 
 
 def _labelled(draws: "xr.Dataset"):
-    """Names of what depends on the numbers of hidden nodes."""
-    return ["parent", "parent_correlation"]
+    """Names of what depends on the numbers of hidden nodes, and of edges that never changed, as splits tell more of these."""
+    of_edges = [name for name in ("edge", "weight") if name in draws]
+    still = [name for name in of_edges if not np.ptp(draws[name].values, axis=(0, 1)).any()]
+    return ["parent", "parent_correlation", *still]
 
 
 def plot_consensus_tree(
@@ -445,7 +450,7 @@ def plot_consensus_tree(
 
     graph = consensus_tree(idata)
     kinds = {node: "hidden" if own["hidden"] else "column" for node, own in graph.nodes(data=True)}
-    return plot_graph(graph, ax=ax, groups=kinds, **({"layout": "spring"} | options))
+    return plot_graph(graph, ax=ax, groups=kinds, **options)
 
 
 register_summary(
