@@ -25,7 +25,7 @@ from bayesstruct.trees.kernels.hidden_density import log_density_of_tree
 from bayesstruct.trees.kernels.hidden_normal import column_precision, node_precision
 from bayesstruct.trees.kernels.hidden_places import Prior
 from bayesstruct.trees.kernels.hidden_trees import is_rooted_form, neighbours_of, rooted_parents
-from bayesstruct.trees.reading import hidden
+from bayesstruct.trees.reading import hidden as reading
 from bayesstruct.trees.recognition.hidden import hidden_tree_part
 
 
@@ -540,12 +540,12 @@ def test_trees_that_move_rarely_are_judged_by_their_rare_splits():
     rho = np.where(trees >= 0, 0.5, 0.0)
     draws = result(trees, rho)[0]["posterior"].to_dataset()
     draws = draws.assign(edge=(("chain", "draw", "pair"), np.zeros((1, 4000, 10))))
-    assert {*hidden._labelled(draws)} == {"parent", "parent_correlation", "edge"}
-    followed = dict(hidden._quantities(draws))["splits"]
+    assert {*reading._labelled(draws)} == {"parent", "parent_correlation", "edge"}
+    followed = dict(reading._quantities(draws))["splits"]
     assert followed["split"].values.tolist() == ["b, c"]
     assert followed.values.sum() == (trees == rare).all(axis=1).sum()
     draws["edge"][0, 7, 3] = 1.0
-    assert "edge" not in hidden._labelled(draws)
+    assert "edge" not in reading._labelled(draws)
 
 
 def test_the_consensus_tree_is_drawn_as_a_tree():

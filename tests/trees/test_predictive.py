@@ -399,7 +399,7 @@ def test_rows_beyond_the_squares_of_floats_have_their_density_without_a_warning(
         warnings.simplefilter("error", RuntimeWarning)
         warnings.simplefilter("ignore", UserWarning)  # values that may stand for missing ones
         logs = posterior.log_density(rows.iloc[[0, 0, 0]].assign(a=away)).to_numpy()
-        with pytest.raises(TableError, match="(?s)column 'b' cannot be integrated.*correct them"):
+        with pytest.raises(TableError, match=r"(?s)column 'b' cannot be integrated.*correct them"):
             posterior.predict(rows.assign(a=1e200), "b")
     assert np.isfinite(logs).all()
     # One neighbour or more: the same step of the logarithm for each factor 1e20.
