@@ -107,7 +107,9 @@ def tree(
         on the way to the first column, as in :class:`bayesstruct.distributions.ProbabilityTables`, and ``weight``, the mutual information of the ends of
         an edge in nats. For ``"mixed"`` ``parameter`` over ``term``, coefficients, intercepts and noise scales of standardised numbers and logits of states,
         of each column given its neighbour on the way to the first column of states, zero where this is another one
-        (:class:`bayesstruct.distributions.MixedTreeParameters`). With `edge_covariates` ``edge_coefficient`` over ``edge_covariate``: the change of the log odds of an edge for one
+        (:class:`bayesstruct.distributions.MixedTreeParameters`), and ``weight``, the strength of the dependence along an edge, at most 1 in size: of two
+        numbers their correlation, of states and numbers the correlation ratio, of two states :math:`\sqrt{1 - e^{-2 I}}` with their mutual
+        information I. With `edge_covariates` ``edge_coefficient`` over ``edge_covariate``: the change of the log odds of an edge for one
         standard deviation of the covariate. Where values are missing,
         ``x_missing`` has them, named "column[row]".
 

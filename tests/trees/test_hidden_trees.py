@@ -553,6 +553,8 @@ def test_the_consensus_tree_is_drawn_as_a_tree():
     assert bs.consensus_tree(idata).graph["forest"]
     with pytest.raises(ValueError, match="layout"):
         bs.plot_consensus_tree(idata, layout="no such")
+    with pytest.raises(ValueError, match="`least` must be at most 1"):
+        bs.split_table(idata, least=2)
 
 
 def test_columns_whose_place_is_open_hang_on_one_node():

@@ -126,6 +126,7 @@ def random_forest(
     else:
         prior = SharedForests(log_odds, 0.0, shapes).probabilities[source, target]
     EdgePrior(prior).record()
+    AcyclicEdges(1).record()
     pm.Deterministic("components", table.p - forest.sum())
     return forest
 

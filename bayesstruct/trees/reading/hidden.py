@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.core.readers import register_check, register_figure, register_summary, variables
-from bayesstruct.data.arguments import whole_number
+from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat
 from bayesstruct.precision.reading.predictive import NORMAL_READERS
@@ -162,7 +162,7 @@ def split_table(idata: "xr.DataTree", *, least: float = 0.05) -> "pd.DataFrame":
     Raises
     ------
     ValueError
-        If `idata` is not such a result.
+        If `idata` is not such a result, or `least` is not between 0 and 1.
 
     Examples
     --------
@@ -171,6 +171,7 @@ def split_table(idata: "xr.DataTree", *, least: float = 0.05) -> "pd.DataFrame":
     import pandas as pd
 
     trees = _read(idata)
+    least = number("least", least, least=0, most=1)
     kept = [split for split, share in trees.shares.items() if share >= least]
     kept.sort(key=lambda split: (-trees.shares[split], split.bit_count(), split))
     found = trees.indicators(kept)
