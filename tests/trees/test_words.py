@@ -8,7 +8,7 @@ import pytest
 import bayesstruct as bs
 
 from bayesstruct.graphs.posteriors.reading import read_edges
-from bayesstruct.graphs.weight_names import weight_name
+from bayesstruct.graphs.posteriors.weight_names import weight_name
 
 
 def tables():

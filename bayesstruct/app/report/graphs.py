@@ -57,7 +57,7 @@ def _edges(result: Result) -> "pd.DataFrame":
 
 def _weight_in_words(result: Result) -> str:
     """Say what the weights of the edges of a tree are; nothing for other models."""
-    from bayesstruct.graphs.weight_names import weight_name
+    from bayesstruct.graphs.posteriors.weight_names import weight_name
 
     if not {"tree", "forest", "latent_tree"} & {result.job.options["model"]}:
         return ""

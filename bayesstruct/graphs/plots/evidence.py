@@ -31,7 +31,7 @@ from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, network_size
 from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, POSITIVE, axes
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
-from bayesstruct.graphs.weight_names import INFORMATION, weight_name
+from bayesstruct.graphs.posteriors.weight_names import INFORMATION, weight_name
 
 if TYPE_CHECKING:
     import xarray as xr

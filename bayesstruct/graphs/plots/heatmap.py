@@ -16,7 +16,7 @@ from bayesstruct.graphs.plots.grid import (
 )
 from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, axes, diverging_map
 from bayesstruct.graphs.posteriors.reading import read_edges, read_graphs
-from bayesstruct.graphs.weight_names import weight_name
+from bayesstruct.graphs.posteriors.weight_names import weight_name
 
 if TYPE_CHECKING:
     import xarray as xr
