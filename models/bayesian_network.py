@@ -23,7 +23,7 @@ from bayesstruct.data.covariance import (
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import refuse_coded_states
 from bayesstruct.networks.data.arcs import most_parents
-from bayesstruct.networks.data.tables import network_table
+from bayesstruct.networks.data.tables import DISCRETE_OR_MIXED, network_table
 from bayesstruct.networks.exact.problem import check_score
 from bayesstruct.networks.kernels.fits import GaussianFit, LogisticFit, MultinomialFit
 from bayesstruct.networks.model_parts import (
@@ -297,6 +297,7 @@ def bayesian_network(
             states=states,
             counted=row_counts is not None,
             kinds=kinds,
+            discrete=DISCRETE_OR_MIXED,
         )
         table: Any = checked.table
         local, was_set, observe = checked.score, checked.was_set, _SCORES[checked.score]

@@ -16,7 +16,7 @@ from bayesstruct.data.arguments import sample_size
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import refuse_coded_states
 from bayesstruct.networks.data.tables import network_table
-from bayesstruct.trees.data import check_forest_score
+from bayesstruct.trees.data import FOREST_OR_TREE, check_forest_score
 from bayesstruct.trees.exact import beta_shapes, tree_log_odds
 from bayesstruct.trees.model_parts.tables import observe_numbers, observe_states, random_forest
 
@@ -133,6 +133,7 @@ def forest(
         "incomplete": True,
         "states": states,
         "counted": row_counts is not None,
+        "discrete": FOREST_OR_TREE,
     }
     table = network_table(without_codes(data, missing_codes), score, **options).table
     log_odds = tree_log_odds(table.names, edge_probability, forbidden, forest=True)

@@ -15,7 +15,7 @@ from bayesstruct.core.tables.missing_codes import record_codes
 from bayesstruct.data.arguments import choice, optional_number, sample_size
 from bayesstruct.data.recoding import repeated_rows, without_codes
 from bayesstruct.data.states import refuse_coded_states
-from bayesstruct.networks.data.tables import network_table
+from bayesstruct.networks.data.tables import DISCRETE_OR_MIXED, network_table
 from bayesstruct.trees.data import MIXED, mixed_tree_table, score_of_columns
 from bayesstruct.trees.data import edge_covariates as read_edge_covariates
 from bayesstruct.trees.exact import tree_log_odds
@@ -107,7 +107,9 @@ def tree(
         on the way to the first column, as in :class:`bayesstruct.distributions.ProbabilityTables`, and ``weight``, the mutual information of the ends of
         an edge in nats. For ``"mixed"`` ``parameter`` over ``term``, coefficients, intercepts and noise scales of standardised numbers and logits of states,
         of each column given its neighbour on the way to the first column of states, zero where this is another one
-        (:class:`bayesstruct.distributions.MixedTreeParameters`). With `edge_covariates` ``edge_coefficient`` over ``edge_covariate``: the change of the log odds of an edge for one
+        (:class:`bayesstruct.distributions.MixedTreeParameters`), and ``weight``, the strength of the dependence along an edge, at most 1 in size: of two
+        numbers their correlation, of states and numbers the correlation ratio, of two states :math:`\sqrt{1 - e^{-2 I}}` with their mutual
+        information I. With `edge_covariates` ``edge_coefficient`` over ``edge_covariate``: the change of the log odds of an edge for one
         standard deviation of the covariate. Where values are missing,
         ``x_missing`` has them, named "column[row]".
 
@@ -179,6 +181,7 @@ def tree(
         numbers = np.array(table.states) == 0
     else:
         options = {"incomplete": True, "states": states, "counted": counted}
+        options["discrete"] = DISCRETE_OR_MIXED
         table, numbers = network_table(data, kind, **options).table, None
     log_odds = tree_log_odds(table.names, edge_probability, forbidden, numbers)
     scale = optional_number("coefficient_scale", coefficient_scale, above=0)

@@ -105,7 +105,9 @@ def number_remarks(names: list[str], values: np.ndarray, normal: np.ndarray) -> 
 
 
 def missing_code_remarks(
-    names: list[str], codes: list[list[float]], remedy: str = "name them: {codes}"
+    names: list[str],
+    codes: list[list[float]],
+    remedy: str = "leave them empty or name them: {codes}",
 ) -> list[str]:
     """List columns with values that often stand for missing ones; `codes` as by :func:`odd_codes`."""
     odd = {name: own for name, own in zip(names, codes, strict=True) if own}

@@ -209,7 +209,7 @@ def _odd_labels(names, columns, undeclared) -> list[str]:
 
 _NO_STATE = (
     "values that often stand for missing ones are read as states in {shown}; if they mean missing, "
-    "name them: {codes}"
+    "leave them empty or name them: {codes}"
 )
 _ONE_STATE = (
     "states that differ only in blanks or capitals, or in the way a number or letter is written, are read as different "

@@ -15,6 +15,7 @@ from bayesstruct.networks.data.mixed_tables import MixedTable
 from bayesstruct.networks.data.tables import network_table
 
 __all__ = [
+    "FOREST_OR_TREE",
     "MIXED",
     "check_forest_score",
     "edge_covariates",
@@ -25,6 +26,11 @@ __all__ = [
 
 #: Score of tables with columns of numbers and of states.
 MIXED = "mixed"
+#: What to use for columns that hold no numbers, where there is no score for columns of both kinds.
+FOREST_OR_TREE = (
+    'score="bdeu", for which all columns are discrete, or the model tree with score="mixed", which joins '
+    "numbers and states"
+)
 _KINDS = ("normal", "multinomial")
 
 

@@ -21,8 +21,14 @@ from bayesstruct.data.edge_priors import edge_probability_matrix
 from bayesstruct.data.errors import TableError, column_list
 from bayesstruct.graphs.spanning_trees.forests import SharedForests
 from bayesstruct.graphs.spanning_trees.two_kinds import all_trees, maximum_tree_of
-from bayesstruct.networks.data.tables import network_table
-from bayesstruct.trees.data import MIXED, check_forest_score, mixed_tree_table, score_of_columns
+from bayesstruct.networks.data.tables import DISCRETE_OR_MIXED, network_table
+from bayesstruct.trees.data import (
+    FOREST_OR_TREE,
+    MIXED,
+    check_forest_score,
+    mixed_tree_table,
+    score_of_columns,
+)
 from bayesstruct.trees.kernels.rows import AveragesRows, TreeRows
 
 if TYPE_CHECKING:
@@ -196,8 +202,8 @@ def tree_posterior(
     Returns
     -------
     TreePosterior
-        With ``edge_probabilities``, ``best``, ``draw(draws, random_seed=)``, ``log_evidence``, and for new rows ``log_density(rows)`` and
-        ``predict(rows, column=)``.
+        With ``edge_probabilities``, ``best``, ``draw(draws, random_seed=)``, ``log_evidence``, and for new rows of a table with one kind of columns
+        ``log_density(rows)`` and ``predict(rows, column=)``.
 
     Raises
     ------
@@ -250,7 +256,8 @@ def tree_posterior(
     choice("score", score, ("bge", "bdeu", MIXED))
     score = score_of_columns(data, score, kinds, states)
     size = sample_size(equivalent_sample_size)
-    table, alone, gains = _table_score(data, score, size, states, kinds)
+    read = {"imputes": "bayesstruct.models.tree", "discrete": DISCRETE_OR_MIXED}
+    table, alone, gains = _table_score(data, score, size, kinds, states=states, **read)
     numbers = np.array(table.states) == 0 if score == MIXED else None
     odds = tree_log_odds(table.names, edge_probability, forbidden, numbers)
     # Both directions are the same number but for rounding.
@@ -260,7 +267,7 @@ def tree_posterior(
     return TreePosterior(table.names, trees, odds, float(alone.sum()), rows, numbers)
 
 
-def _table_score(data, score, size, states, kinds):
+def _table_score(data, score, size, kinds=None, **read):
     """Return the checked table, the evidence of columns alone and log Bayes factors of pairs."""
     from bayesstruct.networks.kernels.scores.discrete import BDeu
     from bayesstruct.networks.kernels.scores.gaussian import BGe
@@ -269,7 +276,7 @@ def _table_score(data, score, size, states, kinds):
     if score == MIXED:
         mixed = mixed_tree_table(data, kinds=kinds)
         return mixed, *MixedTotals(mixed.standardized, mixed.states, size).weights
-    table = network_table(data, score, states=states, imputes="bayesstruct.models.tree").table
+    table = network_table(data, score, **read).table
     local = (
         BGe(table.standardized, alpha_mu=size)
         if score == "bge"
@@ -397,7 +404,7 @@ def forest_posterior(
     Returns
     -------
     ForestPosterior
-        With ``edge_probabilities``, ``components``, ``edge_share``, ``draw(draws, random_seed=)``, ``log_evidence``, and for new rows
+        With ``edge_probabilities``, ``components``, ``edge_share`` (mean and standard deviation), ``draw(draws, random_seed=)``, ``log_evidence``, and for new rows
         ``log_density(rows)`` and ``predict(rows, column=)``.
 
     Raises
@@ -429,7 +436,8 @@ def forest_posterior(
     """
     check_forest_score(score)
     shapes, size = beta_shapes(edge_share), sample_size(equivalent_sample_size)
-    table, alone, gains = _table_score(data, score, size, states, None)
+    read = {"imputes": "bayesstruct.models.forest", "discrete": FOREST_OR_TREE}
+    table, alone, gains = _table_score(data, score, size, states=states, **read)
     odds = tree_log_odds(table.names, edge_probability, forbidden, forest=True)
     forests = SharedForests(odds, (gains + gains.T) / 2.0, shapes)
     rows = partial(TreeRows.after, table, size, model="bayesstruct.models.forest")

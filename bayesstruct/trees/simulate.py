@@ -13,6 +13,7 @@ from bayesstruct.data.arguments import (
     refuse_given,
     whole_number,
 )
+from bayesstruct.data.errors import count
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -44,7 +45,7 @@ class LatentTreeSimulation:
 
     def __repr__(self) -> str:
         n, p = self.data.shape
-        return f"LatentTreeSimulation({n:,} x {p:,} table, {self.hidden.shape[1]:,} hidden nodes)"
+        return f"LatentTreeSimulation({n:,} x {p:,} table, {count(self.hidden.shape[1], 'hidden node')})"
 
 
 def latent_tree(

@@ -16,7 +16,7 @@ from tools.geweke import assert_geweke
 
 import bayesstruct as bs
 
-from bayesstruct.data.errors import TableError
+from bayesstruct.data.errors import TableError, TableWarning
 from bayesstruct.distributions import HiddenTree, TreeCorrelations
 from bayesstruct.steps import HiddenTreeMoves
 from bayesstruct.trees.kernels.gaussian import posterior_scale
@@ -25,6 +25,7 @@ from bayesstruct.trees.kernels.hidden_density import log_density_of_tree
 from bayesstruct.trees.kernels.hidden_normal import column_precision, node_precision
 from bayesstruct.trees.kernels.hidden_places import Prior
 from bayesstruct.trees.kernels.hidden_trees import is_rooted_form, neighbours_of, rooted_parents
+from bayesstruct.trees.reading import hidden as reading
 from bayesstruct.trees.recognition.hidden import hidden_tree_part
 
 
@@ -494,6 +495,14 @@ def test_bad_tables_and_options_are_refused():
         bs.models.latent_tree(copy)
 
 
+def test_a_binary_table_is_remarked_upon_once_and_in_its_own_units():
+    states = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (60, 4)), columns=[*"abcd"])
+    with pytest.warns(TableWarning) as found:
+        bs.models.latent_tree(states)
+    assert len(found) == 1
+    assert "binary (0 and 1 only)" in str(found[0].message)
+
+
 def result(parents, correlations, names=("a", "b", "c", "d", "e")):
     """A result with these trees in one chain."""
     import xarray as xr
@@ -592,6 +601,32 @@ def test_the_picture_of_the_consensus_is_that_of_a_tree():
     assert bs.plot_consensus_tree(idata).get_axes_locator().pos == pos
     other = bs.plot_consensus_tree(idata, layout="circle").get_axes_locator().pos
     assert other == bs.plots.layout(graph, kind="circle")
+
+
+def test_trees_that_move_rarely_are_judged_by_their_rare_splits():
+    """Splits and edges that all draws have say nothing of convergence; one that few have does."""
+    rng = np.random.default_rng(0)
+    usual = [-1, 5, 5, 5, 5, 0, -1, -1]  # a star
+    rare = [-1, 5, 5, 6, 6, 6, 0, -1]
+    trees = np.where(rng.random((4000, 1)) < 0.01, rare, usual)
+    rho = np.where(trees >= 0, 0.5, 0.0)
+    draws = result(trees, rho)[0]["posterior"].to_dataset()
+    draws = draws.assign(edge=(("chain", "draw", "pair"), np.zeros((1, 4000, 10))))
+    assert {*reading._labelled(draws)} == {"parent", "parent_correlation", "edge"}
+    followed = dict(reading._quantities(draws))["splits"]
+    assert followed["split"].values.tolist() == ["b, c"]
+    assert followed.values.sum() == (trees == rare).all(axis=1).sum()
+    draws["edge"][0, 7, 3] = 1.0
+    assert "edge" not in reading._labelled(draws)
+
+
+def test_the_consensus_tree_is_drawn_as_a_tree():
+    idata, _ = result([[-1, 5, 5, 5, 5, 0, -1, -1]] * 3, [[0, 0.8, 0.7, 0.6, 0.5, 0.4, 0, 0]] * 3)
+    assert bs.consensus_tree(idata).graph["forest"]
+    with pytest.raises(ValueError, match="layout"):
+        bs.plot_consensus_tree(idata, layout="no such")
+    with pytest.raises(ValueError, match="`least` must be at most 1"):
+        bs.split_table(idata, least=2)
 
 
 def test_columns_whose_place_is_open_hang_on_one_node():

@@ -388,3 +388,19 @@ def test_draws_of_the_model_have_the_same_density_on_average(score):
     error = p.std(axis=0) / np.sqrt(len(p))  # draws are independent
     assert (np.abs(p.mean(axis=0) - expected) < 4.5 * error).all()
     assert (error < 0.06 * expected).all()
+
+
+def test_rows_beyond_the_squares_of_floats_have_their_density_without_a_warning():
+    """Student's t: the logarithm of the density falls as that of the distance, also where its square is no float."""
+    posterior = bs.exact.tree_posterior(numbers())
+    rows = numbers().head(3)
+    away = np.array([1e130, 1e150, 1e170])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)  # values that may stand for missing ones
+        logs = posterior.log_density(rows.iloc[[0, 0, 0]].assign(a=away)).to_numpy()
+        with pytest.raises(TableError, match=r"(?s)column 'b' cannot be integrated.*correct them"):
+            posterior.predict(rows.assign(a=1e200), "b")
+    assert np.isfinite(logs).all()
+    # One neighbour or more: the same step of the logarithm for each factor 1e20.
+    np.testing.assert_allclose(logs[1] - logs[0], logs[2] - logs[1], rtol=1e-9)

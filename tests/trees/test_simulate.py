@@ -47,7 +47,7 @@ def test_a_given_tree_and_seeds():
     assert list(one.data.columns) == ["a", "b", "c"] and list(one.hidden.columns) == ["top"]
     assert one.data.equals(two.data)
     assert not any("weight" in own for *_, own in graph.edges(data=True))
-    assert repr(one) == "LatentTreeSimulation(5 x 3 table, 1 hidden nodes)"
+    assert repr(one) == "LatentTreeSimulation(5 x 3 table, 1 hidden node)"
 
 
 @pytest.mark.parametrize(

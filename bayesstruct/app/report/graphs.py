@@ -29,7 +29,7 @@ __all__ = ["GRAPH_PARTS", "found_graph"]
 
 _UNDECIDED = "*Undecided* does not mean *absent*: the data do not decide."
 _NOT_TESTED = (
-    "*not tested* (`bayes_factor` is empty in `{}`): the {} was required or forbidden, so the data could not "
+    "*not tested* (`bayes_factor` is empty in `{}`): the {} was required or forbidden, or the model leaves no choice, so the data could not "
     "change its odds."
 )
 
@@ -49,7 +49,22 @@ def _edges(result: Result) -> "pd.DataFrame":
     from bayesstruct.graphs.tables.edges import edge_table
 
     table = with_evidence(edge_table(result.graph))  # diagnostics are computed once
-    return _with_limits(table, result, "an edge")
+    table = _with_limits(table, result, "an edge")
+    table.attrs["weight"] = _weight_in_words(result)
+    table.attrs["neighbours"] = "parent_correlation" in result.drawn
+    return table
+
+
+def _weight_in_words(result: Result) -> str:
+    """Say what the weights of the edges of a tree are; nothing for other models."""
+    from bayesstruct.graphs.posteriors.weight_names import weight_name
+
+    if not {"tree", "forest", "latent_tree"} & {result.job.options["model"]}:
+        return ""
+    name = weight_name(result.graph)
+    if name == "strength of dependence":
+        return f"{name}, from 0 to 1 in size: a correlation of two numbers, a correlation ratio of states and numbers, its like of two states"
+    return name
 
 
 def _with_limits(table: "pd.DataFrame", result: Result, what: str) -> "pd.DataFrame":
@@ -81,13 +96,16 @@ def _line_cells(table: "pd.DataFrame", weight: str) -> dict[str, list[str]]:
 def _edge_explanation(table: "pd.DataFrame") -> list[str]:
     out = [
         _UNDECIDED,
-        "*Probability*: that the two variables are connected, given all others.",
+        "*Probability*: that the two columns are neighbours in the tree; others may depend on each other by way of hidden nodes."
+        if table.attrs.get("neighbours")
+        else "*Probability*: that the two variables are connected, given all others.",
         FACTORS,
         *_limits_explanation(table),
         *_fixed_explanation(table, "edges.csv", "edge"),
     ]
     if "mean" in table:
-        out.append("*Weight*: posterior mean, draws without the edge included.")
+        meaning = f"{own}; " if (own := table.attrs.get("weight")) else ""
+        out.append(f"*Weight*: {meaning}posterior mean, draws without the edge included.")
     return out
 
 

@@ -167,7 +167,8 @@ def _central_size(result: Result, table) -> tuple[float, float]:
 CENTRAL = Part(
     "How central each variable is",
     "centrality.csv",
-    lambda result: result.central is not None,
+    # Between columns alone a tree with hidden nodes may have no edge.
+    lambda result: "parent_correlation" not in result.drawn and result.central is not None,
     _central,
     _central_cells,
     lambda table: [],

@@ -15,7 +15,7 @@ def _columns_of_tree(o: Options) -> str:
             "Columns of numbers, standardised, are normal: linear in a neighbour with numbers, with a mean of their own in each state of a neighbour with states "
             "and the same variance in all of them. Columns of states have a distribution of their own for each state of their neighbour. Priors were conjugate, worth "
             f"{size} row{'s' * (size != '1')}: those of the scores BGe {o.cite('dawid')} and BDeu {o.cite('heckerman1995')}. No path led from states over numbers to "
-            "states, as no such distribution has one"
+            "states, as no such distribution has one, so that the columns of states were joined among themselves"
         )
     if o.get("score") == "bdeu":
         return (

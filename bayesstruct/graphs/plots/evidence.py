@@ -31,6 +31,7 @@ from bayesstruct.graphs.plots.nodes import crowding, draw_nodes, network_size
 from bayesstruct.graphs.plots.style import FAINT, NEGATIVE, POSITIVE, axes
 from bayesstruct.graphs.posteriors.arcs import ArcPosterior, DagPosterior
 from bayesstruct.graphs.posteriors.reading import read
+from bayesstruct.graphs.posteriors.weight_names import INFORMATION, weight_name
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -239,8 +240,8 @@ def square(tested: dict[str, np.ndarray], values: np.ndarray, p: int, other) -> 
 
 
 def _mean_weights(posterior: "GraphPosterior") -> np.ndarray | None:
-    """Mean weight of each pair; None if pairs have none, or one for each direction."""
-    if isinstance(posterior, DagPosterior):
+    """Mean weight of each pair; None if pairs have none, one for each direction, or one without a sign."""
+    if isinstance(posterior, DagPosterior) or weight_name(posterior) == INFORMATION:
         return None
     return posterior.mean_weights(np.arange(posterior.n_lines))
 

@@ -16,6 +16,7 @@ from bayesstruct.graphs.plots.grid import (
 )
 from bayesstruct.graphs.plots.style import FAINT, NEUTRAL, axes, diverging_map
 from bayesstruct.graphs.posteriors.reading import read_edges, read_graphs
+from bayesstruct.graphs.posteriors.weight_names import weight_name
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -93,7 +94,7 @@ def plot_matrix(
     side = "below: " if probabilities else ""
     if values == "weight":
         weight = matrix(read_edges(posterior).weights.mean(SAMPLE_DIMS).values, 0.0)
-        _draw_weights(ax, weight, shown, side + _quantity(posterior), max_weight)
+        _draw_weights(ax, weight, shown, side + weight_name(posterior), max_weight)
     else:
         _draw_factors(ax, tested, matrix, shown, side, max_weight or DECISIVE)
     if probabilities:
@@ -104,11 +105,6 @@ def plot_matrix(
         colour_bar(ax, image, "above: probability of the edge")
     name_sides(ax, [names[i] for i in rows])
     return ax
-
-
-def _quantity(posterior) -> str:
-    """Name of the weights: those of Markov random fields are no partial correlations."""
-    return "weight" if "potentials" in posterior.constants else "partial correlation"
 
 
 def _draw_weights(ax: "Axes", weight, shown, label: str, max_weight: float | None) -> None:

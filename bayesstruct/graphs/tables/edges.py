@@ -158,7 +158,7 @@ def _notes(posterior: EdgePosterior, bounds: list[int]) -> list[str]:
         )
     if fixed := int(posterior.fixed.sum()):
         notes.append(
-            f"{fixed} Bayes factors are NaN: these edges were required or forbidden, or the prior alone "
+            f"{fixed} Bayes factors are NaN: these edges were required or forbidden, the model leaves no choice, or the prior alone "
             "decides on them (nearly all its weights are beyond `negligible`), so there were no odds "
             "that the data could change."
         )

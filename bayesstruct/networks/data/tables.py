@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONTINUOUS_SCORES",
+    "DISCRETE_OR_MIXED",
     "NetworkTable",
     "check_row_labels",
     "known_interventions",
@@ -37,6 +38,9 @@ CONTINUOUS_SCORES = ("bge", "gaussian")
 
 
 _IMPUTES = "bayesstruct.models.bayesian_network with the score 'bge', 'bdeu' or 'mixed'"
+_DISCRETE = 'score="bdeu", for which all columns are discrete'
+#: What to use for columns that hold no numbers, where there is a score for columns of both kinds.
+DISCRETE_OR_MIXED = f'{_DISCRETE}, or score="mixed", which has numbers and states in one graph'
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +73,7 @@ def network_table(
     *,
     incomplete: bool = False,
     imputes: str = _IMPUTES,
+    discrete: str = _DISCRETE,
     max_parents: float | None = None,
     states: "dict | list | None" = None,
     counted: bool = False,
@@ -87,6 +92,8 @@ def network_table(
         Whether values may be missing.
     imputes : str
         The model that imputes missing values, for the message of the error.
+    discrete : str
+        What to use for columns that hold no numbers, for messages.
     max_parents : float, optional
         Maximum number of parents of a column; under ``"gaussian"`` columns that so many determine
         exactly are then refused.
@@ -134,7 +141,7 @@ def network_table(
         table = MixedTable.read(data, kinds=kinds, counted=counted)
         _warn_about_targets(table)
     else:
-        table = _read(data, score, states, quiet=quiet, counted=counted)
+        table = _read(data, score, states, quiet=quiet, counted=counted, discrete=discrete)
     if score in ("multinomial", "logistic"):
         table.refuse_unseen(
             f"under the score {score!r} states that never occur have probability 0; use the score 'bdeu', under "
@@ -229,7 +236,7 @@ def _refuse_missing(table, was_set):
     )
 
 
-def _read(data, score, states, *, quiet, counted):
+def _read(data, score, states, *, quiet, counted, discrete):
     """Read a table; if `quiet`, without the remark on linear relations, which is about priors."""
     if score not in CONTINUOUS_SCORES:
         table = StateTable.read(data, states=states)
@@ -238,7 +245,6 @@ def _read(data, score, states, *, quiet, counted):
     with warnings.catch_warnings():
         if quiet:
             warnings.filterwarnings("ignore", ".*is a linear combination")
-        discrete = 'score="bdeu", for which all columns are discrete'
         return Table.continuous(data, discrete=discrete, counted=counted)
 
 

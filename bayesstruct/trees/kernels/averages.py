@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["RowAverage", "complete_row", "empty_number", "empty_values"]
 
 _CANDIDATES = 8  # neighbours that say where an empty number may be
+_FARTHEST = 1e30  # of the other values, beyond which second moments have no precision
 _IMPOSSIBLE = 1e-12  # probability of an edge that does not
 
 
@@ -119,7 +120,14 @@ def empty_number(graphs: "Graphs", pairs: "WithNumbers", row: np.ndarray, k: int
     -------
     SmoothDensity
         Of the value; its total is the density of the filled values.
+
+    Raises
+    ------
+    ArithmeticError
+        If other values of the row are so far outside of the table that the density cannot be integrated.
     """
+    if np.abs(np.delete(row, k)).max() > _FARTHEST:
+        raise ArithmeticError("peaks are too far from each other")
     factors = pairs.ratios(row)
     rest = float(np.delete(pairs.single(row), k).sum())
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MixedPairs", "NumberPairs", "StatePairs"]
 
+_HUGE = 1e140  # its square over the least `left` is still a float
 _MOST_CELLS = 1 << 26  # pairs of states of which all counts are held: 512 MiB
 
 
@@ -83,7 +84,7 @@ class NumberPairs:
     def log_t(self, z: np.ndarray, center: np.ndarray, spread: np.ndarray) -> np.ndarray:
         """Log density of numbers with the degrees of freedom of one column, around a center."""
         u = (z - center) / spread
-        tail = 0.5 * (self.freedom + 1.0) * np.log1p(u**2)
+        tail = 0.5 * (self.freedom + 1.0) * _log1p_squares(u)
         return self._constant - np.log(spread) - tail
 
     def ratios(self, z: np.ndarray) -> np.ndarray:
@@ -101,15 +102,21 @@ class NumberPairs:
         """Centers and scales of the t distributions of column k given each other one, and alone at place k, (p,) each."""
         u = (z - self.center) / self.spread
         center = self.center[k] + self.spread[k] * self.correlation[k] * u
-        wide = self.spread[k] * np.sqrt(self._left[k] * (1.0 + u**2) / (self.freedom + 1.0))
+        wide = self.spread[k] * np.sqrt(self._left[k] / (self.freedom + 1.0)) * np.hypot(1.0, u)
         center[k], wide[k] = self.center[k], self.spread[k] / np.sqrt(self.freedom)
         return center, wide
 
     def _ratios(self, u, v, correlation, left, constant):
-        both = u**2 + (v - correlation * u) ** 2 / left
-        alone = np.log1p(u**2) + np.log1p(v**2)
+        both = _log1p_squares(u, v - correlation * u, left)
         half = 0.5 * (self.freedom + 1.0)
-        return constant + half * alone - (half + 0.5) * np.log1p(both)
+        return constant + half * (_log1p_squares(u) + _log1p_squares(v)) - (half + 0.5) * both
+
+
+def _log1p_squares(u, rest=0.0, left=1.0) -> np.ndarray:
+    """Return log(1 + u^2 + rest^2 / left), also where squares are too large for a float."""
+    if max(np.max(np.abs(u), initial=0.0), np.max(np.abs(rest), initial=0.0)) < _HUGE:
+        return np.log1p(u**2 + rest**2 / left)
+    return 2.0 * np.log(np.hypot(np.hypot(1.0, u), rest / np.sqrt(left)))
 
 
 class StatePairs:

@@ -279,7 +279,7 @@ class TreeRows:
             name = self.table.names[numbers[0]]
             raise TableError(
                 f"row {label!r}: the density of its empty value in column {name!r} cannot be integrated, its {error}. Other values of the row are "
-                "far outside of the table and contradict each other: correct them, or leave the row out"
+                "far outside of the table or contradict each other: correct them, or leave the row out"
             ) from error
 
     def _number_values(self, own, j, prob):

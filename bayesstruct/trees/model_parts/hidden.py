@@ -1,5 +1,7 @@
 """Parts of models of trees with hidden nodes: the random tree, where it begins, and the rows given it."""
 
+import warnings
+
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,7 +100,9 @@ def _start(table, most) -> tuple[np.ndarray, np.ndarray]:
 
     p, names = table.p, list(table.names)
     frame = pd.DataFrame(np.where(table.missing, 0.0, table.standardized), columns=names)
-    graph = _joined(frame) if most == 0 else latent_tree(frame, columns="numbers").graph
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the table was remarked upon, in its own units
+        graph = _joined(frame) if most == 0 else latent_tree(frame, columns="numbers").graph
     hidden = [node for node in graph if graph.nodes[node]["hidden"]]
     if len(hidden) > most:
         graph, hidden = _joined(frame), []

@@ -170,7 +170,8 @@ def split_table(idata: "xr.DataTree", *, least: float = 0.05) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    trees, least = _read(idata), number("least", least, least=0, most=1)
+    trees = _read(idata)
+    least = number("least", least, least=0, most=1)
     kept = [split for split, share in trees.shares.items() if share >= least]
     kept.sort(key=lambda split: (-trees.shares[split], split.bit_count(), split))
     found = trees.indicators(kept)
@@ -412,15 +413,20 @@ def _quantities(draws: "xr.Dataset"):
     p = len(trees.names)
     parent = draws["parent"].transpose(*SAMPLE_DIMS, ...)
     yield "number of hidden nodes", (parent[..., p:] >= 0).sum("tree_node")
-    kept = [split for split, share in trees.shares.items() if _LEAST <= share]
+    moving = [split for split, share in trees.shares.items() if share < 1.0]
+    frequent = [split for split in moving if _LEAST <= trees.shares[split]]
+    # Splits that all draws have tell nothing of convergence: rarer ones do.
+    kept = frequent or sorted(moving, key=trees.shares.__getitem__)[-1:] or [*trees.shares]
     labels = [", ".join(trees.columns(split)) for split in kept]
     found = trees.indicators(kept).astype(float)
     yield "splits", xr.DataArray(found, dims=(*SAMPLE_DIMS, "split"), coords={"split": labels})
 
 
 def _labelled(draws: "xr.Dataset"):
-    """Names of what depends on the numbers of hidden nodes."""
-    return ["parent", "parent_correlation"]
+    """Names of what depends on the numbers of hidden nodes, and of edges that never changed, as splits tell more of these."""
+    of_edges = [name for name in ("edge", "weight") if name in draws]
+    still = [name for name in of_edges if not np.ptp(draws[name].values, axis=(0, 1)).any()]
+    return ["parent", "parent_correlation", *still]
 
 
 def plot_consensus_tree(

@@ -1,6 +1,7 @@
 """Results of trees: their tables, and predictions of empty values of rows of states under drawn trees."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -143,5 +144,20 @@ register_summary(
     before="Gaussian graphical models",
 )
 register_figure(plot_graph, _STATES, _NUMBERS)
+
+
+def _is_forest(idata, of_trees) -> bool:
+    return of_trees(idata) and "components" in variables(idata)
+
+
+for _trees, _recognise, _others in (
+    (_STATES, _is_tree_of_states, (*EDGE_READERS, "predict", "predictability", "pointwise")),
+    (_NUMBERS, _is_tree_of_numbers, NORMAL_READERS),
+):
+    _forests = _trees.replace("trees", "forests")
+    register_summary(
+        _forests, partial(_is_forest, of_trees=_recognise), edge_table, _others, before=_trees
+    )
+    register_figure(plot_graph, _forests)
 register_prediction(_STATES, _is_tree_of_states, _rows)
 register_predictability(_STATES, _is_tree_of_states, _predicted)

@@ -60,7 +60,12 @@ class TreeColumns:
 
 
 def read_tree_columns(
-    data: Any, columns: str, *, kinds: Mapping | None = None, states: Any = None
+    data: Any,
+    columns: str,
+    *,
+    kinds: Mapping | None = None,
+    states: Any = None,
+    imputes: str = "bayesstruct.models.tree",
 ) -> TreeColumns:
     """Check a table without missing values.
 
@@ -74,6 +79,8 @@ def read_tree_columns(
         ``"normal"``, those of states are all the same.
     states : list or dict of lists, optional
         Declared states, of ``"states"`` only.
+    imputes : str
+        The model that imputes missing values, for the message of the error.
 
     Raises
     ------
@@ -88,7 +95,7 @@ def read_tree_columns(
     if states is not None and columns != "states":
         raise ValueError(f"`states` belongs to columns='states', not to {columns!r}; leave it out")
     read = _read(data, columns, kinds, states)
-    _check(read)
+    _check(read, imputes)
     return read
 
 
@@ -139,13 +146,13 @@ def _few_whole(column: np.ndarray) -> bool:
     return len(seen) <= MAX_LEVELS and bool((seen % 1 == 0).all())
 
 
-def _check(read: TreeColumns) -> None:
+def _check(read: TreeColumns, imputes: str) -> None:
     """Refuse missing values and states that never occur."""
     names = read.names
     if lost := [names[j] for j in np.flatnonzero(np.isnan(read.values).any(axis=0))]:
         raise TableError(
             f"{column_list(lost)}: values are missing, and complete rows are needed here; drop these rows "
-            "(data.dropna()) or columns; bayesstruct.models.tree imputes values of tables of numbers, or of states"
+            f"(data.dropna()) or columns, or use {imputes}, which imputes them"
         )
     for j, seen in read.state_counts.items():
         if not seen.all():

@@ -12,7 +12,7 @@ __all__ = ["log_density"]
 def log_density(
     table: np.ndarray, states: np.ndarray, lines: Sequence[tuple[int, int]], rows: np.ndarray
 ) -> np.ndarray:
-    r"""Return the log density of rows, :math:`\sum_i \log p_i + \sum_{ij} \log p_{ij} / (p_i p_j)`.
+    r"""Return the log density of rows: of each column given its neighbour on the way to a root, as :math:`\sum_i \log p_i + \sum_{ij} \log p_{ij} / (p_i p_j)`.
 
     Parameters
     ----------
@@ -35,11 +35,29 @@ def log_density(
     with np.errstate(over="ignore"):
         rows[:, number] = np.ldexp(rows[:, number], -powers)
     out = np.full(len(rows), -np.log(2.0) * powers.sum())
-    for j, r in enumerate(states):
-        out += _one(table[:, j], int(r), rows[:, j])
+    with np.errstate(over="ignore"):  # rows that are too far away have density 0
+        for i, j in _downwards(states, lines):
+            if i < 0:
+                out += _one(table[:, j], int(states[j]), rows[:, j])
+            else:
+                out += _given(table[:, [i, j]], states[[i, j]], rows[:, [i, j]])
+    return out
+
+
+def _downwards(states, lines) -> list[tuple[int, int]]:
+    """Parent, or -1, and child of each column, away from a column of states in each tree that has one."""
+    near: list[list[int]] = [[] for _ in states]
     for i, j in lines:
-        a, b = (i, j) if states[i] or not states[j] else (j, i)
-        out += _pair(table[:, [a, b]], states[[a, b]], rows[:, [a, b]])
+        near[i].append(int(j))
+        near[j].append(int(i))
+    out, known = [], set()
+    for root in np.argsort(states == 0, kind="stable").tolist():
+        waiting = [] if root in known else [(-1, root)]
+        while waiting:
+            above, own = waiting.pop()
+            known.add(own)
+            out.append((above, own))
+            waiting += [(own, other) for other in near[own] if other != above]
     return out
 
 
@@ -53,23 +71,22 @@ def _one(column, r, new) -> np.ndarray:
         ]
 
 
-def _pair(columns, states, new) -> np.ndarray:
-    """Log density of a second column given the first, less that of the second alone; states come first."""
+def _given(columns, states, new) -> np.ndarray:
+    """Log density of a second column given the first; states come first."""
     first, second = columns.T
-    alone = _one(second, int(states[1]), new[:, 1])
     if not states[0]:
         slope, level = np.polyfit(first, second, 1) if np.ptp(first) else (0.0, second.mean())
         variance = (second - level - slope * first).var()
-        return _normal(new[:, 1], level + slope * new[:, 0], variance) - alone
+        return _normal(new[:, 1], level + slope * new[:, 0], variance)
     code, at = first.astype(np.int64), new[:, 0].astype(np.int64)
     seen = np.bincount(code, minlength=states[0])
     if not states[1]:
         mean = np.bincount(code, second, minlength=states[0]) / seen
-        return _normal(new[:, 1], mean[at], (second - mean[code]).var()) - alone
+        return _normal(new[:, 1], mean[at], (second - mean[code]).var())
     joint = np.zeros(tuple(states))
     np.add.at(joint, (code, second.astype(np.int64)), 1.0)
     with np.errstate(divide="ignore"):
-        return np.log(joint / seen[:, None])[at, new[:, 1].astype(np.int64)] - alone
+        return np.log(joint / seen[:, None])[at, new[:, 1].astype(np.int64)]
 
 
 def _normal(x, mean, variance) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Best directed tree of a table, for scores that depend on the directions of arcs."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,7 @@ def directed_tree(
     Raises
     ------
     TableError
-        If the table cannot be used, an option names no column, or no directed tree is left.
+        If the table cannot be used, an option names no column, two required arcs have the same child, or no directed tree is left.
     ValueError
         If an option is out of range.
 
@@ -116,6 +117,10 @@ def directed_tree(
     >>> directed_tree(table, pseudo_count=1.0).graph.edges
     OutEdgeView([('rain', 'wet')])
     """
+    if "max_parents" in options:
+        raise TypeError("`max_parents` is no option: in a directed tree each column has one parent")
+    required = list(required)
+    _refuse_two_parents(required)
     problem = network_problem(
         data,
         score=score,
@@ -147,3 +152,16 @@ def directed_tree(
         ) from None
     chosen = np.where(parent < 0, roots, weights[parent, np.arange(p)])
     return DirectedTreeSolution(problem.names, parent, float(chosen.sum()))
+
+
+def _refuse_two_parents(required: list) -> None:
+    """Raise a TableError if two required arcs have the same child; what is no arc is refused elsewhere."""
+    arcs = {tuple(arc) for arc in required if isinstance(arc, tuple | list) and len(arc) == 2}
+    child, parents = max(
+        Counter(own for _, own in arcs).items(), key=lambda own: own[1], default=("", 0)
+    )
+    if parents > 1:
+        raise TableError(
+            f"column {str(child)!r} would have {parents} parents, and in a directed tree each column has one at most: drop one of the "
+            "required arcs"
+        )

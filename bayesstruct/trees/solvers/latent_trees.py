@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesstruct.data.arguments import choice, number, numbers, refuse_given, whole_number
-from bayesstruct.data.errors import TableError, column_list
+from bayesstruct.data.errors import TableError, column_list, count
 from bayesstruct.data.labels import aligned
 from bayesstruct.trees.kernels.chow_liu_grouping import blind_tree, grouped_tree
 from bayesstruct.trees.kernels.distances import (
@@ -41,6 +41,7 @@ METHODS = ("clrg", "clnj", "rg", "nj", "clblind")
 DISTANCES = ("determinant", "symmetric")
 _SHORT = -float(np.log(0.9))
 _EXACT = 1e-8
+_LINE = 2  # rows, through which a line goes whatever the columns are
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,9 +80,7 @@ class LatentTreeSolution:
     tables: dict[tuple[str, str], np.ndarray]
 
     def __repr__(self) -> str:
-        return (
-            f"LatentTreeSolution({len(self.names):,} variables, {len(self.hidden):,} hidden nodes)"
-        )
+        return f"LatentTreeSolution({len(self.names):,} variables, {count(len(self.hidden), 'hidden node')})"
 
     @property
     def bic(self) -> float:
@@ -131,7 +130,7 @@ def latent_tree(
     Parameters
     ----------
     data : DataFrame or array_like, optional
-        (n, m) table without missing values, m at least 3; or `distances`.
+        (n, m) table without missing values, m at least 2 (two columns are joined by an edge); or `distances`.
     method : {"clrg", "clnj", "rg", "nj", "clblind"}
         ``"rg"``
             Recursive grouping [1]_: nodes whose distances to all others differ by a constant are neighbours of one node, a column or a
@@ -290,7 +289,8 @@ def information_distances(
 
 def _table(data, columns, states) -> tuple[TreeColumns, int]:
     """Read a table whose columns are all of one kind, and their number of states."""
-    table = read_tree_columns(data, columns, states=states)
+    imputes = "bayesstruct.models.latent_tree (columns of numbers)"
+    table = read_tree_columns(data, columns, states=states, imputes=imputes)
     sizes = table.states
     if (sizes > 0).any() and (sizes == 0).any():
         words = [name for name, r in zip(table.names, sizes, strict=True) if r]
@@ -325,6 +325,10 @@ def _distances(table: TreeColumns, k: int, distance: str | None) -> tuple[np.nda
         d = make(table.values.astype(np.int64), k)
     same = np.argwhere(np.triu(d < 1e-12, 1))
     if len(same):
+        if len(table.values) <= _LINE and not k:
+            raise TableError(
+                f"The table has {count(len(table.values), 'row')}, in which any two columns of numbers determine each other: add rows"
+            )
         a, b = (table.names[j] for j in same[0])
         raise TableError(
             f"columns {a!r} and {b!r}: one determines the other, so that their distance is 0; leave one of them out"

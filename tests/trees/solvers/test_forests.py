@@ -334,3 +334,14 @@ def test_few_whole_numbers_are_remarked_upon_with_a_remedy_that_works():
     assert found.parameters == 5
     frame["a"] = pd.Categorical(frame["a"])
     assert bs.solvers.chow_liu(frame).parameters == 3 + 2 + 3
+
+
+def test_rows_beyond_the_squares_of_floats_have_density_zero():
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=50)
+    table = pd.DataFrame({"a": a, "b": a + rng.normal(size=50), "c": rng.normal(size=50)})
+    found = bs.solvers.chow_liu(table)
+    with pytest.warns(UserWarning, match="new rows|New rows"):
+        logs = found.log_density(table.head(2).assign(a=[1e200, 0.0]))
+    assert logs[0] == -np.inf
+    assert np.isfinite(logs[1])
