@@ -126,12 +126,19 @@ def _replaced(tree, messages, node, prior):
 
 
 @numpy_inner
+def _most_logits(tree):
+    """Return the largest number of logits of a piece."""
+    most, hidden = tree.share.shape[1], tree.states[-1]
+    return max(most * (most - 1), most * (hidden - 1) + 2 * hidden * (most - 1))
+
+
+@numpy_inner
 def _look(tree, messages, count, branch, hidden, prior):
     """Fit all places of a branch, and say how probable each is as a proposal."""
     most = tree.share.shape[1]
     full = hidden + 1 >= len(prior.log_tree)
     number = count if full else 2 * count - 1
-    size = 3 * most * (most - 1)
+    size = _most_logits(tree)
     places = Places(
         np.empty(number),
         np.zeros(number),
@@ -209,8 +216,7 @@ def _take_off(rng, tree, messages, u, root, prior, theta):
     join(tree.near, tree.degree, tree.rho, a, b, 1.0)
     given[a, b] = 1.0  # any value: neither message along this edge depends on it
     collect(tree, messages, root, True)
-    most = given.shape[2]
-    size = 3 * most * (most - 1)
+    most, size = given.shape[2], _most_logits(tree)
     mode, factor, drawn = np.ones((3, most, most)), np.empty((size, size)), np.ones((3, most, most))
     piece = _replaced(tree, messages, b, prior)
     fit_piece(piece, mode, factor)
