@@ -198,7 +198,9 @@ def _refuse_options_of_others(score, given):
     for name, value in given.items():
         if value is not None and name not in _OWN[score]:
             other = next(kind for kind, names in _OWN.items() if name in names)
-            raise ValueError(f"`{name}` belongs to the score {other!r}, not to {score!r}; leave it out")
+            raise ValueError(
+                f"`{name}` belongs to the score {other!r}, not to {score!r}; leave it out"
+            )
 
 
 def _state_options(equivalent_sample_size, hidden_states):
@@ -212,7 +214,9 @@ def _state_options(equivalent_sample_size, hidden_states):
     if hidden_states is not None:
         hidden_states = whole_number("hidden_states", hidden_states, 2)
         if hidden_states > MOST_HIDDEN_STATES:
-            raise ValueError(f"`hidden_states` is at most {MOST_HIDDEN_STATES}, not {hidden_states}")
+            raise ValueError(
+                f"`hidden_states` is at most {MOST_HIDDEN_STATES}, not {hidden_states}"
+            )
     return size, hidden_states
 
 

@@ -93,9 +93,7 @@ def _piece_at(tree, messages, place, count, branch, prior, work):
     if place < count:
         node = messages.order[place]
         about_node(tree, messages, node, work)
-        return edge_piece(
-            tree.states[node], tree.states[v], prior.weight, work, c, tree.counts
-        )
+        return edge_piece(tree.states[node], tree.states[v], prior.weight, work, c, tree.counts)
     node = messages.order[place - count + 1]
     above = messages.above[node]
     return star_piece(
@@ -327,7 +325,11 @@ def _draw_counts(rng, tree, messages, count):
                 node = messages.order[k]
                 above = messages.above[node]
                 for s in range(tree.states[node]):
-                    own = tree.share[node, s] if above < 0 else tree.given[above, node, state[above], s]
+                    own = (
+                        tree.share[node, s]
+                        if above < 0
+                        else tree.given[above, node, state[above], s]
+                    )
                     chance[s] = own * messages.up[node, r, s]
                 state[node] = _draw_state(rng, chance, tree.states[node])
                 counts[node, 0 if above < 0 else state[above], state[node]] += 1.0

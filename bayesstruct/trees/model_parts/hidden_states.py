@@ -16,6 +16,7 @@ from bayesstruct.trees.ops.hidden_states import parent_information
 from bayesstruct.trees.ops.hidden_trees import neighbour_correlations
 from bayesstruct.trees.priors.hidden_states import HiddenTreeStates, TreeTables
 from bayesstruct.trees.priors.hidden_trees import HiddenTree
+from bayesstruct.trees.priors.records import HiddenNodeStates
 
 if TYPE_CHECKING:
     from pytensor.tensor import TensorVariable
@@ -56,6 +57,7 @@ def random_hidden_state_tree(
     record_levels(table)
     NetworkStates(np.array(table.states)).record()
     record_hidden_tree(table, most, weight)
+    HiddenNodeStates(hidden).record()
     model, p = pm.modelcontext(None), table.p
     largest = max(*table.states, hidden if most else 0)
     model.add_coord("parent_code", range(largest))

@@ -21,7 +21,11 @@ def _each(parent, table, lead):
     parents = np.broadcast_to(parent, (*lead, parent.shape[-1]))
     tables = np.broadcast_to(table, (*lead, *table.shape[-3:]))
     for place in np.ndindex(lead):
-        yield place, np.ascontiguousarray(parents[place], np.int64), np.ascontiguousarray(tables[place])
+        yield (
+            place,
+            np.ascontiguousarray(parents[place], np.int64),
+            np.ascontiguousarray(tables[place]),
+        )
 
 
 class TreeRowLogLikelihoods(InterpretedOp):

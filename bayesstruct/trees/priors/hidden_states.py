@@ -192,7 +192,9 @@ def _tables_logp(op, values, rng, size, tree, weight, **kwargs):
     constant = lines * (pt.gammaln(alpha * k) - k * pt.gammaln(alpha))
     inside = pt.all(pt.switch(used > 0.0, value > 0.0, pt.eq(value, 0.0)), axis=(-3, -2, -1))
     off = pt.abs(value.sum(axis=-1) - used[..., 0])
-    return pt.switch(inside & (off.max(axis=(-2, -1)) < 1e-6), (terms + constant).sum(axis=-1), -np.inf)
+    return pt.switch(
+        inside & (off.max(axis=(-2, -1)) < 1e-6), (terms + constant).sum(axis=-1), -np.inf
+    )
 
 
 class HiddenTreeStatesRV(GraphRV):

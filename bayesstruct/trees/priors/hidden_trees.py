@@ -14,7 +14,11 @@ from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.draws import seeded_draw
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import whole_number
-from bayesstruct.trees.kernels.hidden_counts import draw_edges, log_tree_counts, log_tree_probabilities
+from bayesstruct.trees.kernels.hidden_counts import (
+    draw_edges,
+    log_tree_counts,
+    log_tree_probabilities,
+)
 from bayesstruct.trees.ops.hidden_trees import is_rooted_form
 
 if TYPE_CHECKING:

@@ -71,7 +71,11 @@ class HiddenStateMoves(GibbsStep):
         with refusals(tree, _SUPPORTED):
             part = hidden_states_part(model, tree)
             check_drawn(part.variables, drawn)
-        given = [*parameters(part.tree), parameters(part.tables)[1], observed_values(model, part.rows)]
+        given = [
+            *parameters(part.tree),
+            parameters(part.tables)[1],
+            observed_values(model, part.rows),
+        ]
         weight, size, values = Expressions(model, given)(model.initial_point())
         self.names = [rv.name for rv in part.variables]
         op = tree.owner.op
