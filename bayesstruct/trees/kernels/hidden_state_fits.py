@@ -78,16 +78,30 @@ def star_piece(first, second, third, hidden, weight, a, b, c, counts):
 @numpy_inner
 def _expected(theta, piece, r, out):
     """Write how probable each cell is in one row; return the probability of the row."""
+    size = piece.size
+    total = _of_edge(theta, piece, r, out) if len(size) == 1 else _of_star(theta, piece, r, out)
+    for k in range(len(size)):
+        for s in range(size[k, 0]):
+            for t in range(size[k, 1]):
+                out[k, s, t] /= total
+    return total
+
+
+@numpy_inner
+def _of_edge(theta, piece, r, out):
+    """Write the probability of one row together with each cell of one table; return their sum."""
+    total = 0.0
+    for s in range(piece.size[0, 0]):
+        for t in range(piece.size[0, 1]):
+            out[0, s, t] = piece.a[r, s] * theta[0, s, t] * piece.c[r, t]
+            total += out[0, s, t]
+    return total
+
+
+@numpy_inner
+def _of_star(theta, piece, r, out):
+    """Write the probability of one row together with each cell of three tables; return the sum over one table."""
     total, size = 0.0, piece.size
-    if len(size) == 1:
-        for s in range(size[0, 0]):
-            for t in range(size[0, 1]):
-                out[0, s, t] = piece.a[r, s] * theta[0, s, t] * piece.c[r, t]
-                total += out[0, s, t]
-        for s in range(size[0, 0]):
-            for t in range(size[0, 1]):
-                out[0, s, t] /= total
-        return total
     for u in range(size[0, 1]):
         f = g = h = 0.0
         for t in range(size[1, 1]):
@@ -105,10 +119,6 @@ def _expected(theta, piece, r, out):
         for t in range(size[2, 1]):
             out[2, u, t] *= h * f
         total += f * g * h
-    for k in range(3):
-        for s in range(size[k, 0]):
-            for t in range(size[k, 1]):
-                out[k, s, t] /= total
     return total
 
 
@@ -204,6 +214,22 @@ def fit_piece(piece, mode, factor):
 @numpy_inner
 def _curvature(piece, mode, factor):
     """Write the Cholesky factor of the precision of the logits; return the log volume of its ellipsoid."""
+    d = _add_rows(piece, mode, factor)
+    _add_prior(piece, mode, factor)
+    half = 0.0
+    for i in range(d):
+        for j in range(i + 1):
+            total = factor[i, j]
+            for q in range(j):
+                total -= factor[i, q] * factor[j, q]
+            factor[i, j] = np.sqrt(total) if i == j else total / factor[j, j]
+        half += np.log(factor[i, i])
+    return 0.5 * d * log(2.0 * pi) - half
+
+
+@numpy_inner
+def _add_rows(piece, mode, factor):
+    """Write the sum of the products of the scores of the rows; return the number of logits."""
     work, d = np.empty_like(mode), 0
     factor[:] = 0.0
     score = np.empty(len(factor))
@@ -221,6 +247,12 @@ def _curvature(piece, mode, factor):
         for i in range(d):
             for j in range(i + 1):
                 factor[i, j] += piece.counts[r] * score[i] * score[j]
+    return d
+
+
+@numpy_inner
+def _add_prior(piece, mode, factor):
+    """Add the precision of the logits in the prior at the mode."""
     start = 0
     for k in range(len(piece.size)):
         lines, columns = piece.size[k, 0], piece.size[k, 1]
@@ -232,15 +264,6 @@ def _curvature(piece, mode, factor):
                 for q in range(1, t + 1):
                     factor[i, start + q - 1] -= piece.weight / lines * own * mode[k, s, q]
             start += columns - 1
-    half = 0.0
-    for i in range(d):
-        for j in range(i + 1):
-            total = factor[i, j]
-            for q in range(j):
-                total -= factor[i, q] * factor[j, q]
-            factor[i, j] = np.sqrt(total) if i == j else total / factor[j, j]
-        half += np.log(factor[i, i])
-    return 0.5 * d * log(2.0 * pi) - half
 
 
 @numpy_inner
@@ -317,16 +340,52 @@ def proposal_log_density(theta, piece, mode, factor):
 def draw_tables(rng, piece, mode, factor, out):
     """Draw tables near the mode, or in some cases from the prior."""
     if rng.random() < _PRIOR:
-        for k in range(len(piece.size)):
-            lines, columns = piece.size[k, 0], piece.size[k, 1]
-            for s in range(lines):
-                total = 0.0
-                for t in range(columns):
-                    out[k, s, t] = rng.standard_gamma(piece.weight / (lines * columns))
-                    total += out[k, s, t]
-                for t in range(columns):
-                    out[k, s, t] /= total
+        _draw_prior(rng, piece, out)
         return
+    z, drawn = _draw_logits(rng, piece, factor), np.empty_like(mode)
+    i = 0
+    for k in range(len(piece.size)):
+        for s in range(piece.size[k, 0]):
+            for t in range(piece.size[k, 1]):
+                drawn[k, s, t] = np.log(mode[k, s, t] / mode[k, s, 0])
+                if t:
+                    drawn[k, s, t] += z[i]
+                    i += 1
+            _exponentials(drawn[k, s], piece.size[k, 1])
+    if len(piece.size) == 1:
+        out[:] = drawn
+    else:
+        _rename(drawn, piece.size, int(rng.random() * _names(piece)), out)
+
+
+@numpy_inner
+def _exponentials(line, count):
+    """Turn logits into probabilities."""
+    top, total = line[:count].max(), 0.0
+    for t in range(count):
+        line[t] = np.exp(line[t] - top)
+        total += line[t]
+    for t in range(count):
+        line[t] /= total
+
+
+@numpy_inner
+def _draw_prior(rng, piece, out):
+    """Draw tables from the prior."""
+    for k in range(len(piece.size)):
+        lines, columns = piece.size[k, 0], piece.size[k, 1]
+        for s in range(lines):
+            total = 0.0
+            for t in range(columns):
+                out[k, s, t] = rng.standard_gamma(piece.weight / (lines * columns))
+                total += out[k, s, t]
+            for t in range(columns):
+                out[k, s, t] /= total
+
+
+@numpy_inner
+def _draw_logits(rng, piece, factor):
+    """Draw the differences of logits from the mode."""
     d = 0
     for k in range(len(piece.size)):
         d += piece.size[k, 0] * (piece.size[k, 1] - 1)
@@ -337,22 +396,4 @@ def draw_tables(rng, piece, mode, factor, out):
         for q in range(i + 1, d):
             z[i] -= factor[q, i] * z[q]
         z[i] /= factor[i, i]
-    drawn, i = np.empty_like(mode), 0
-    for k in range(len(piece.size)):
-        for s in range(piece.size[k, 0]):
-            top = 0.0
-            drawn[k, s, 0] = 0.0
-            for t in range(1, piece.size[k, 1]):
-                drawn[k, s, t] = np.log(mode[k, s, t] / mode[k, s, 0]) + z[i]
-                top = max(top, drawn[k, s, t])
-                i += 1
-            total = 0.0
-            for t in range(piece.size[k, 1]):
-                drawn[k, s, t] = np.exp(drawn[k, s, t] - top)
-                total += drawn[k, s, t]
-            for t in range(piece.size[k, 1]):
-                drawn[k, s, t] /= total
-    if len(piece.size) == 1:
-        out[:] = drawn
-    else:
-        _rename(drawn, piece.size, int(rng.random() * _names(piece)), out)
+    return z
