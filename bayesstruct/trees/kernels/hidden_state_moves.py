@@ -379,7 +379,8 @@ def _write(tree, p, parent, table):
     for node in range(1, nodes):
         if parent[node] >= 0:
             own = int(name[node]) - 1
-            table[node] = tree.given[above[own], own]
+            lines, columns = tree.states[above[own]], tree.states[own]
+            table[node, :lines, :columns] = tree.given[above[own], own, :lines, :columns]
 
 
 @kernel
