@@ -294,6 +294,75 @@ def test_log_density_of_the_model_is_that_of_its_parts():
     np.testing.assert_allclose(model.compile_logp()(point), rows + own - np.log(32.0))
 
 
+def test_draws_of_rows_have_their_probabilities():
+    states = [2, 3, 2]
+    with pm.Model() as model:
+        tree = HiddenTree("tree", 3)
+        tables = TreeTables("table", tree, 5.0, states=states, hidden_states=2)
+        HiddenTreeStates("x", tree, tables, shape=(20_000, 3))
+    parent, table_, x = pm.draw([model["tree"], model["table"], model["x"]], random_seed=5)
+    rows = np.array(list(itertools.product(*map(range, states))))
+    p = np.exp(row_log_likelihoods(parent, table_, np.array([*states, 2]), rows))
+    counts = [(x == row).all(axis=1).sum() for row in rows]
+    assert sum(counts) == len(x)
+    assert stats.chisquare(counts, p * len(x)).pvalue > 1e-4
+    logs = pm.logp(HiddenTreeStates.dist(tree, tables, shape=(len(rows), 3)), rows)
+    np.testing.assert_allclose(np.exp(logs.eval({tree: parent, tables: table_})), p)
+    outside = pm.logp(HiddenTreeStates.dist(tree, tables, shape=(1, 3)), np.array([[0, 3, 0]]))
+    assert outside.eval({tree: parent, tables: table_}) == -np.inf
+
+
+def test_names_of_hidden_states_and_roots_do_not_matter():
+    rng, states = np.random.default_rng(1), np.array([2, 3, 2, 2])
+    parent = np.array([-1, 3, 3, 0])
+    tables = np.zeros((4, 3, 3))
+    for node, lines in ((0, 1), (1, 2), (2, 2), (3, 2)):
+        own = states[node]
+        tables[node, :lines, :own] = rng.dirichlet(np.ones(own), lines)
+    renamed = tables.copy()
+    renamed[3, :, :2] = tables[3, :, 1::-1]
+    renamed[[1, 2], :2] = tables[[1, 2], 1::-1]
+    rows = np.array(list(itertools.product(*map(range, states[:3]))))
+    first = row_log_likelihoods(parent, tables, states, rows)
+    np.testing.assert_allclose(row_log_likelihoods(parent, renamed, states, rows), first)
+    tree = HiddenTree.dist(3)
+    dist = TreeTables.dist(tree, 3.0, states=states[:3])
+    logs = [pm.logp(dist, own).eval({tree: parent}) for own in (tables, renamed)]
+    np.testing.assert_allclose(*logs)
+
+
+@pytest.mark.chain
+def test_results_are_read():
+    made = bs.simulate.latent_tree(200, p=4, kind="discrete", shape="star", random_seed=3)
+    run = {"chains": 2, "cores": 1, "progressbar": False, "compute_convergence_checks": False}
+    with bs.models.latent_tree(made.data, score="bdeu") as model:
+        idata = pm.sample(60, tune=20, random_seed=1, **run)
+    table_ = bs.split_table(idata).set_index("split")
+    assert table_["information"].ge(0.0).all()
+    assert table_.loc["x1, x2, x3", "probability"] > 0.5  # x0 is a leaf
+    counts = bs.hidden_node_table(idata)
+    np.testing.assert_allclose(counts.sum(), 1.0)
+    np.testing.assert_allclose(counts["prior"], np.array([16, 13, 3]) / 32)
+    # Prediction of an empty value against the sum over hidden states in each draw.
+    new = made.data.iloc[:1].astype(float)
+    new.iloc[0, 2] = np.nan
+    found = bs.predict(idata, new)
+    draws = idata["posterior"].to_dataset()
+    p = []
+    for c, d in np.ndindex(2, 60):
+        own = [draws[name].values[c, d] for name in ("parent", "parent_table")]
+        rows = np.repeat(made.data.to_numpy()[:1].astype(int), 2, axis=0)
+        rows[:, 2] = [0, 1]
+        values = [brute_force(*own, [2] * 6, row) for row in rows]
+        p.append(np.array(values) / np.sum(values))
+    np.testing.assert_allclose(found["probability"], np.mean(p, axis=0))
+    with pytest.raises(ValueError, match="states without names"):
+        bs.hidden_values(idata)
+    with bs.new_rows(model, made.data.iloc[:5]):
+        pm.compute_log_likelihood(idata, progressbar=False)
+    assert idata["log_likelihood"]["x"].shape == (2, 60, 5)
+
+
 def test_bad_tables_and_options_are_refused():
     data = table()
     with pytest.raises(ValueError, match="`correlation_shape` belongs to the score 'bge'"):
