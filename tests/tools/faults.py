@@ -119,7 +119,7 @@ FAULTS = [
     ),
     Fault(
         "hidden trees of states: a replaced table is not counted",
-        "bayesstruct/trees/kernels/hidden_state_moves.py",
+        "bayesstruct/trees/kernels/hidden_states/moves.py",
         "value += prior.log_tree[hidden + (k >= count)] + places.given[k]",
         "value += prior.log_tree[hidden + (k >= count)]",
         "trees/test_hidden_states.py",

@@ -17,7 +17,7 @@ import bayesstruct as bs
 from bayesstruct.data.errors import TableError
 from bayesstruct.distributions import HiddenTree, HiddenTreeStates, TreeTables
 from bayesstruct.steps import HiddenStateMoves
-from bayesstruct.trees.kernels.hidden_state_messages import row_log_likelihoods
+from bayesstruct.trees.kernels.hidden_states.messages import row_log_likelihoods
 from bayesstruct.trees.kernels.hidden_trees import is_rooted_form
 
 

@@ -51,7 +51,7 @@ class TreeRowLogLikelihoods(InterpretedOp):
 
     def compute(self, parent, table, value):
         """Sum over hidden nodes, for all rows of one tree at once where there is one."""
-        from bayesstruct.trees.kernels.hidden_state_messages import row_log_likelihoods
+        from bayesstruct.trees.kernels.hidden_states.messages import row_log_likelihoods
 
         lead = np.broadcast_shapes(parent.shape[:-1], table.shape[:-3])
         rows = np.broadcast_shapes(lead, value.shape[:-1])

@@ -473,7 +473,7 @@ def plot_consensus_tree(
 
 def _rows(idata: "xr.DataTree") -> StateRows:
     """Distribution of a row of states in each draw."""
-    from bayesstruct.trees.kernels.hidden_state_messages import row_log_likelihoods
+    from bayesstruct.trees.kernels.hidden_states.messages import row_log_likelihoods
 
     trees, constants = _read(idata), idata[CONSTANTS].to_dataset()
     p, most = len(trees.names), trees.parents.shape[-1]

@@ -99,7 +99,7 @@ class HiddenStateMoves(GibbsStep):
 
     def step(self, point):
         """Draw tables and tree."""
-        from bayesstruct.trees.kernels.hidden_state_moves import StatePrior, draw_tree_of_states
+        from bayesstruct.trees.kernels.hidden_states.moves import StatePrior, draw_tree_of_states
 
         point, prior, p = dict(point), StatePrior(*self.prior), self.codes.shape[1]
         parent_name, table_name = self.names

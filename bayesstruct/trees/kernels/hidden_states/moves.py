@@ -2,7 +2,7 @@ r"""Moves among trees of columns and hidden nodes that have states, with the pro
 
 A branch is cut off, and joined to the rest again at a node or at a new hidden node in the middle of an edge. A hidden node that is left
 with two neighbours becomes an edge. The number of probabilities changes, so that all tables around the place are drawn anew, those of
-the tree as it was included, from proposals about their most probable values (:mod:`bayesstruct.trees.kernels.hidden_state_fits`); where a branch
+the tree as it was included, from proposals about their most probable values (:mod:`bayesstruct.trees.kernels.hidden_states.fits`); where a branch
 goes, from approximations of the evidence of all places. Hidden states are summed out. Accepted or not by the ratio of Metropolis, Hastings
 and Green, the posterior is exact.
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesstruct.core.jit import kernel, numpy_inner
 from bayesstruct.trees.kernels.hidden_messages import count_hidden
-from bayesstruct.trees.kernels.hidden_state_fits import (
+from bayesstruct.trees.kernels.hidden_states.fits import (
     draw_tables,
     edge_piece,
     fit_piece,
@@ -26,7 +26,7 @@ from bayesstruct.trees.kernels.hidden_state_fits import (
     star_piece,
     tables_log_prior,
 )
-from bayesstruct.trees.kernels.hidden_state_messages import (
+from bayesstruct.trees.kernels.hidden_states.messages import (
     about_node,
     collect,
     new_state_messages,
@@ -66,7 +66,7 @@ class Places(NamedTuple):
     given : (places,) ndarray
         Log density of the proposal of the table of an edge that is replaced, over its prior; 0 for nodes.
     mode, factor : ndarray
-        As from :func:`bayesstruct.trees.kernels.hidden_state_fits.fit_piece`.
+        As from :func:`bayesstruct.trees.kernels.hidden_states.fits.fit_piece`.
     """
 
     chance: np.ndarray
@@ -391,7 +391,7 @@ def draw_tree_of_states(rng, parent, table, states, codes, counts, prior, moves)
     ----------
     rng : numpy.random.Generator
     parent, table, states, codes : ndarray
-        As of :func:`bayesstruct.trees.kernels.hidden_state_messages.row_log_likelihoods`; the first two are overwritten.
+        As of :func:`bayesstruct.trees.kernels.hidden_states.messages.row_log_likelihoods`; the first two are overwritten.
     counts : (rows,) ndarray of float
         How often each row was observed.
     prior : StatePrior
