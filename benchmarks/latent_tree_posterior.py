@@ -18,7 +18,7 @@ import pymc as pm
 
 import bayesstruct as bs
 
-DRAWS, TUNE, CHAINS = 400, 300, 4
+CHAINS = 4
 
 
 def splits(graph, columns):
@@ -48,21 +48,25 @@ def sampled(data, score, draws, tune, chains):
         return idata, time.perf_counter() - begin
 
 
-KINDS = {"numbers": ("bge", 30, "gaussian"), "states": ("bdeu", 10, "discrete")}
+#: Score, columns, kind of simulation, draws, draws before them.
+KINDS = {
+    "numbers": ("bge", 30, "gaussian", 400, 300),
+    "states": ("bdeu", 10, "discrete", 150, 100),
+}
 
 
 def main(kind="numbers"):
     """Print one line for each table."""
-    score, p, simulated = KINDS[kind]
+    score, p, simulated, draws, tune = KINDS[kind]
     warnings.simplefilter("ignore")
     logging.getLogger("pymc").setLevel(logging.ERROR)
     sampled(bs.simulate.latent_tree(50, p=5, kind=simulated, random_seed=1).data, score, 5, 5, 1)
-    print(f"{p} columns of {kind}, {CHAINS} chains, {TUNE} + {DRAWS} draws each")
+    print(f"{p} columns of {kind}, {CHAINS} chains, {tune} + {draws} draws each")
     for seed in range(2):
         made = bs.simulate.latent_tree(1000, p=p, kind=simulated, random_seed=seed)
         columns = list(made.data.columns)
         true = splits(made.graph, columns)
-        idata, seconds = sampled(made.data, score, DRAWS, TUNE, CHAINS)
+        idata, seconds = sampled(made.data, score, draws, tune, CHAINS)
         table = bs.split_table(idata)
         open_ = table[table["r_hat"].notna() & table["ess"].notna()]
         found = {"posterior": splits(bs.consensus_tree(idata), columns)}
