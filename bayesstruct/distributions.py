@@ -133,6 +133,7 @@ from bayesstruct.sparse.priors.spike_and_slab import (
 )
 from bayesstruct.sparse.priors.tree_laplace import TreeLaplace
 from bayesstruct.trees.priors.gaussian import TreeMeans, TreePrecision
+from bayesstruct.trees.priors.hidden_states import HiddenTreeStates, TreeTables
 from bayesstruct.trees.priors.hidden_trees import HiddenTree, TreeCorrelations
 from bayesstruct.trees.priors.mixed_tree import MixedSpanningTree, MixedTreeParameters
 from bayesstruct.trees.priors.spanning_forest import SpanningForest
@@ -197,6 +198,7 @@ __all__ = [
     "GroupedSpikeSlab",
     "GroupedWeights",
     "HiddenTree",
+    "HiddenTreeStates",
     "IncompleteDiscreteNetwork",
     "IncompleteGaussianNetwork",
     "IncompleteGraphicalNormal",
@@ -251,6 +253,7 @@ __all__ = [
     "TreeLaplace",
     "TreeMeans",
     "TreePrecision",
+    "TreeTables",
     "ValueWeights",
     "arc_sum",
     "aspect_probabilities",

@@ -27,6 +27,7 @@ from bayesstruct.series.steps import SwitchingSeriesMCMC
 from bayesstruct.sparse.steps.group_regression import GroupSpikeSlabRegression
 from bayesstruct.sparse.steps.spike_slab_regression import SpikeSlabRegression
 from bayesstruct.trees.steps.hidden import HiddenTreeMoves
+from bayesstruct.trees.steps.hidden_states import HiddenStateMoves
 from bayesstruct.trees.steps.tables import TreeDraws
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "GroupedPairwiseGibbs",
     "GroupedPrecisionGibbs",
     "HiddenCauseGibbs",
+    "HiddenStateMoves",
     "HiddenTreeMoves",
     "IncompleteNetworkMCMC",
     "LatentFeatureGibbs",

@@ -1,6 +1,6 @@
-"""Posterior over trees with hidden nodes: 30 columns, 1,000 rows, against the true tree and two estimates.
+"""Posterior over trees with hidden nodes: 30 columns of numbers or 10 of states, 1,000 rows, against the true tree and two estimates.
 
-    OPENBLAS_NUM_THREADS=1 uv run python benchmarks/latent_tree_posterior.py
+    OPENBLAS_NUM_THREADS=1 uv run python benchmarks/latent_tree_posterior.py [numbers|states]
 
 Printed are the time of pm.sample, the largest R-hat and the smallest effective sample size of splits that some but not all draws have, and how many
 splits of the consensus tree, of recursive grouping and of neighbour joining are not those of the true tree. Compilation is not counted: a small table comes
@@ -8,6 +8,7 @@ first.
 """
 
 import logging
+import sys
 import time
 import warnings
 
@@ -17,7 +18,7 @@ import pymc as pm
 
 import bayesstruct as bs
 
-DRAWS, TUNE, CHAINS = 400, 300, 4
+CHAINS = 4
 
 
 def splits(graph, columns):
@@ -32,9 +33,9 @@ def splits(graph, columns):
     return found
 
 
-def sampled(data, draws, tune, chains):
+def sampled(data, score, draws, tune, chains):
     """Result of pm.sample and seconds."""
-    with bs.models.latent_tree(data):
+    with bs.models.latent_tree(data, score=score):
         begin = time.perf_counter()
         idata = pm.sample(
             draws,
@@ -47,22 +48,30 @@ def sampled(data, draws, tune, chains):
         return idata, time.perf_counter() - begin
 
 
-def main():
+#: Score, columns, kind of simulation, draws, draws before them.
+KINDS = {
+    "numbers": ("bge", 30, "gaussian", 400, 300),
+    "states": ("bdeu", 10, "discrete", 150, 100),
+}
+
+
+def main(kind="numbers"):
     """Print one line for each table."""
+    score, p, simulated, draws, tune = KINDS[kind]
     warnings.simplefilter("ignore")
     logging.getLogger("pymc").setLevel(logging.ERROR)
-    sampled(bs.simulate.latent_tree(50, p=5, random_seed=1).data, 5, 5, 1)
-    print(f"{CHAINS} chains, {TUNE} + {DRAWS} draws each")
+    sampled(bs.simulate.latent_tree(50, p=5, kind=simulated, random_seed=1).data, score, 5, 5, 1)
+    print(f"{p} columns of {kind}, {CHAINS} chains, {tune} + {draws} draws each")
     for seed in range(2):
-        made = bs.simulate.latent_tree(1000, p=30, random_seed=seed)
+        made = bs.simulate.latent_tree(1000, p=p, kind=simulated, random_seed=seed)
         columns = list(made.data.columns)
         true = splits(made.graph, columns)
-        idata, seconds = sampled(made.data, DRAWS, TUNE, CHAINS)
+        idata, seconds = sampled(made.data, score, draws, tune, CHAINS)
         table = bs.split_table(idata)
         open_ = table[table["r_hat"].notna() & table["ess"].notna()]
         found = {"posterior": splits(bs.consensus_tree(idata), columns)}
         for method in ("rg", "clnj"):
-            graph = bs.solvers.latent_tree(made.data, method=method).graph
+            graph = bs.solvers.latent_tree(made.data, columns=kind, method=method).graph
             found[method] = splits(graph, columns)
         share = table.set_index("split")["probability"]
         right = [share.get(", ".join(c for c in columns if c in own), 0.0) for own in true]
@@ -77,4 +86,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -116,8 +116,9 @@ _RECORDS = (
     ),
     ModelRecord(
         "latent_tree",
-        "columns of numbers that depend on each other along a tree, some of whose nodes were not observed",
+        "columns of numbers or of states that depend on each other along a tree, some of whose nodes were not observed",
         "trees",
+        table="numbers or states",
     ),
     ModelRecord(
         "bayesian_network",

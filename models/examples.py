@@ -115,6 +115,7 @@ FURTHER: dict[str, list[tuple[Callable[[np.random.Generator], Any], dict[str, An
     "lingam": [(_laplace, {})],
     "tree": [(_states, {"score": "bdeu"}), (_both, {"score": "mixed"})],
     "forest": [(_states, {"score": "bdeu"})],
+    "latent_tree": [(_states, {"score": "bdeu"})],
 }
 
 

@@ -286,9 +286,12 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
         _ROW_COUNTS,
     ),
     "latent_tree": (
+        _choice("score", "What columns are: numbers (bge) or states (bdeu).", "bge", "bge", "bdeu"),
         _positive("hidden_weight", "Prior odds that a hidden node adds to a tree.", 1.0),
         _whole("max_hidden", "Maximum number of hidden nodes; by default two fewer than columns.", least=0),
-        _positive("correlation_shape", "Of the prior of correlations along edges; 1: uniform.", 1.0),
+        _positive("correlation_shape", "Of the prior of correlations along edges of numbers; by default 1: uniform."),
+        _whole("hidden_states", "How many states a hidden node has beside columns of states.", least=2),
+        _positive("equivalent_sample_size", "Rows that the prior of states is worth; 4 by default."),
         _ROW_COUNTS,
     ),
     "bayesian_network": (

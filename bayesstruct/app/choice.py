@@ -85,6 +85,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("gaussian_graphical", (("marginals", "rank"),)),
         ("tree", (_DISCRETE,)),
         ("forest", (_DISCRETE,)),
+        ("latent_tree", (_DISCRETE,)),
         ("network_classifier", ()),
     ),
     "ordered states": (
@@ -93,6 +94,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("bayesian_network", (_DISCRETE,)),
         ("tree", (_DISCRETE,)),
         ("forest", (_DISCRETE,)),
+        ("latent_tree", (_DISCRETE,)),
         ("network_classifier", ()),
     ),
     "states without an order": (
@@ -101,6 +103,7 @@ _FITTING: dict[str, tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = {
         ("gaussian_graphical", (("marginals", "mixed"),)),
         ("tree", (_DISCRETE,)),
         ("forest", (_DISCRETE,)),
+        ("latent_tree", (_DISCRETE,)),
         ("network_classifier", ()),
     ),
     "numbers and states": (

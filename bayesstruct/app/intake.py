@@ -278,7 +278,7 @@ def _refuse_text(frame, own, model):
     others = f"; for states, ordered or not, {marginals}"
     if model == "bayesian_network":
         others = f"; for states, add --score bdeu (--score mixed beside numbers), or {marginals}"
-    elif model in ("tree", "forest"):
+    elif model in ("tree", "forest", "latent_tree"):
         beside = " (--score mixed beside numbers)" if model == "tree" else ""
         others = f"; for states, add --score bdeu{beside}"
     elif model in ("linear_sem", "lingam"):

@@ -266,6 +266,7 @@ def test_every_model_is_described_with_its_priors(model, plain_result):
             "in proportion to 0.25 to the power of the number",
         ),
         ("latent_tree", {"max_hidden": 2}, "with at most 2 hidden nodes"),
+        ("latent_tree", {"score": "bdeu"}, "the same whatever node is the root, worth 4 rows"),
         (
             "network_classifier",
             {"target": "y", "score": "fcll"},

@@ -39,6 +39,7 @@ RESULTS = {
     "full": ("Markov random fields", "edge_table"),
     "tree": ("trees of columns of numbers", "edge_table"),
     "latent_tree": ("trees with hidden nodes", "split_table"),
+    "latent_tree_states": ("trees of columns of states with hidden nodes", "split_table"),
     "tree_states": ("trees of columns of states", "edge_table"),
     "tree_mixed": ("trees of columns of numbers and states", "edge_table"),
     "forest": ("forests of columns of numbers", "edge_table"),

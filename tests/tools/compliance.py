@@ -217,6 +217,7 @@ CASES = {
     "full_group_laplace": ("pairwise_mrf", codes(states=3), {"prior": "group_laplace"}, _edges, True),
     "tree": ("tree", numbers(), {}, _edges, False),
     "latent_tree": ("latent_tree", numbers(), {}, _edges, False),
+    "latent_tree_states": ("latent_tree", codes(), {"score": "bdeu"}, _edges, False),
     "latent_tree_gaps": ("latent_tree", numbers(missing=4), {}, _edges, False),
     "tree_gaps": ("tree", numbers(missing=4), {}, _edges, False),
     "tree_states": ("tree", codes(states=3), {"score": "bdeu"}, _edges, False),

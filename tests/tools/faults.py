@@ -118,6 +118,13 @@ FAULTS = [
         "trees/test_hidden_trees.py",
     ),
     Fault(
+        "hidden trees of states: a replaced table is not counted",
+        "bayesstruct/trees/kernels/hidden_states/moves.py",
+        "value += prior.log_tree[hidden + (k >= count)] + places.given[k]",
+        "value += prior.log_tree[hidden + (k >= count)]",
+        "trees/test_hidden_states.py",
+    ),
+    Fault(
         "margins: weights of a tree's edges lack one",
         "bayesstruct/trees/exact.py",
         "return table, alone, pairs - alone[:, None]",

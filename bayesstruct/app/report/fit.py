@@ -517,7 +517,7 @@ def _model(*names: str) -> Callable[[Result], bool]:
 
 
 def _is_discrete(result: Result) -> bool:
-    return "table" in result.drawn
+    return "table" in result.drawn or "parent_table" in result.drawn
 
 
 def _is_mixed(result: Result) -> bool:
@@ -554,7 +554,8 @@ _CHECKS = (
     ),
     _Check(
         lambda result: (
-            _model("bayesian_network", "tree", "forest")(result) and _is_discrete(result)
+            _model("bayesian_network", "tree", "forest", "latent_tree")(result)
+            and _is_discrete(result)
         ),
         _with_tables(_states_fit, "bs.plot_pair_tables"),
     ),

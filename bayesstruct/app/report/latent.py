@@ -472,8 +472,20 @@ TOGETHER = Part(
 # ---- trees with hidden nodes -------------------------------------------------------------------
 
 
+_STRENGTHS = {
+    "correlation": "The correlation is the mean along the edge in the draws that have it.",
+    "information": "The information is the mutual information of the two ends of the edge in nats, the mean over the draws that have it.",
+}
+
+
 def _has_splits(result: Result) -> bool:
-    return {"parent", "parent_correlation"} <= result.drawn
+    strengths = {f"parent_{strength}" for strength in _STRENGTHS}
+    return "parent" in result.drawn and bool(strengths & result.drawn)
+
+
+def _strength(table: "pd.DataFrame") -> str:
+    """Name of the column that has the strength of an edge."""
+    return next(name for name in _STRENGTHS if name in table)
 
 
 def _splits(result: Result) -> "pd.DataFrame":
@@ -501,12 +513,12 @@ SPLITS = Part(
     lambda table: {
         "columns on one side": [*table["split"]],
         "probability": fixed(table["probability"]),
-        "correlation": fixed(table["correlation"]),
+        _strength(table): fixed(table[_strength(table)]),
     },
     _hidden_nodes,
     lambda table: [
         "An edge divides the columns in two; shown is the side without the first column. A split of one column says that this column is a leaf of the tree.",
-        "The correlation is the mean along the edge in the draws that have it. The figure is the tree of all splits with a probability above a half.",
+        f"{_STRENGTHS[_strength(table)]} The figure is the tree of all splits with a probability above a half.",
     ],
     (
         _main(

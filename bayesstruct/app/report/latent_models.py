@@ -129,6 +129,12 @@ def _mixture(o: Options):
     )
 
 
+_NORMAL_NODES = (
+    "All nodes are jointly normal, and the correlation of two columns is the product of the correlations along the path between them. Columns were "
+    "standardised; means and standard deviations were learned."
+)
+
+
 def _latent_tree(o: Options):
     most = o.given.get("max_hidden")
     limit = "" if most is None else f", with at most {most} hidden nodes"
@@ -136,14 +142,24 @@ def _latent_tree(o: Options):
     prior = "the same prior probability"
     if weight != 1.0:
         prior = f"prior probabilities in proportion to {o.number('hidden_weight', 1)} to the power of the number of hidden nodes"
+    if o.get("score") == "bdeu":
+        count = o.given.get("hidden_states")
+        states = "as many states as each column, or two" if count is None else f"{count} states"
+        nodes, gone = [f"All nodes have states, hidden ones {states}."], "Hidden states"
+        own = (
+            "Probabilities of the states of a node given its neighbour had Dirichlet priors, the same whatever node is the root, worth "
+            f"{o.number('equivalent_sample_size', 4)} rows."
+        )
+    else:
+        nodes, gone = [_NORMAL_NODES], "Hidden values and means"
+        own = f"The correlation along an edge had a prior density in proportion to (1 - r^2)^(a - 1) with a = {o.number('correlation_shape', 1)}."
     return (
         "do the columns depend on each other because they share something that was not observed?",
         [
             f"The columns and any number of hidden nodes are joined by a tree, in which each hidden node has three neighbours or more{limit} {o.cite('choi')}.",
-            "All nodes are jointly normal, and the correlation of two columns is the product of the correlations along the path between them. Columns were "
-            "standardised; means and standard deviations were learned.",
-            f"Trees had {prior}. The correlation along an edge had a prior density in proportion to (1 - r^2)^(a - 1) with a = {o.number('correlation_shape', 1)}.",
-            "Hidden values and means were integrated out. Branches of the tree were cut off and joined again elsewhere, with or without a new hidden node, by reversible "
+            *nodes,
+            f"Trees had {prior}. {own}",
+            f"{gone} were integrated out. Branches of the tree were cut off and joined again elsewhere, with or without a new hidden node, by reversible "
             f"jumps {o.cite('green')}.",
             "Hidden nodes have no names: results are the splits, the ways in which edges divide the columns.",
             "An edge between two columns says that they are neighbours in the tree: columns without one may depend on each other strongly, by way of hidden nodes.",

@@ -16,7 +16,7 @@ from math import log
 
 import numpy as np
 
-__all__ = ["draw_edges", "log_tree_counts", "prior_edge_share"]
+__all__ = ["draw_edges", "log_tree_counts", "log_tree_probabilities", "prior_edge_share"]
 
 
 def _sequences(p: int, most: int) -> list[list[int]]:
@@ -48,6 +48,24 @@ def log_tree_counts(p: int, most: int) -> np.ndarray:
     [16.0, 13.0, 3.0]
     """
     return np.array([log(row[-1]) for row in _sequences(p, most)])
+
+
+def log_tree_probabilities(p: int, most: int, weight: float) -> np.ndarray:
+    """Return the log probabilities of each single tree with 0, ..., `most` hidden nodes if each of these counts as `weight`.
+
+    Parameters
+    ----------
+    p, most : int
+        As of `log_tree_counts`.
+    weight : float
+
+    Examples
+    --------
+    >>> np.exp(-log_tree_probabilities(4, 2, 1.0)).round(9).tolist()
+    [32.0, 32.0, 32.0]
+    """
+    logs = np.arange(most + 1) * np.log(weight)
+    return logs - np.logaddexp.reduce(log_tree_counts(p, most) + logs)
 
 
 def prior_edge_share(p: int, most: int) -> np.ndarray:

@@ -10,7 +10,11 @@ import pymc as pm
 from bayesstruct.core.recognition import claim
 from bayesstruct.graphs.records import EdgeEnds, EdgePrior
 from bayesstruct.precision.model_parts.rows import observe_rows, warn_size
-from bayesstruct.trees.kernels.hidden_counts import log_tree_counts, prior_edge_share
+from bayesstruct.trees.kernels.hidden_counts import (
+    log_tree_counts,
+    log_tree_probabilities,
+    prior_edge_share,
+)
 from bayesstruct.trees.ops.hidden_trees import hidden_tree_precision, neighbour_correlations
 from bayesstruct.trees.priors.gaussian import TreeMeans
 from bayesstruct.trees.priors.hidden_trees import HIDDEN_STEP, HiddenTree, TreeCorrelations
@@ -21,9 +25,10 @@ if TYPE_CHECKING:
 
     from pytensor.tensor import TensorVariable
 
+    from bayesstruct.data.states import StateTable
     from bayesstruct.data.table import Table
 
-__all__ = ["observe_hidden_tree", "random_hidden_tree"]
+__all__ = ["observe_hidden_tree", "random_hidden_tree", "record_hidden_tree"]
 
 _STRONGEST = 0.98  # correlation along an edge of the first tree
 
@@ -43,23 +48,34 @@ def random_hidden_tree(
         Of the priors.
     """
     p = table.p
-    model = pm.modelcontext(None)
-    names = [*table.names, *(f"hidden {k + 1}" for k in range(most))]
-    model.add_coord("tree_node", names)
+    record_hidden_tree(table, most, weight)
     start, correlation = _start(table, most)
     tree = HiddenTree("parent", p, weight, most, dims="tree_node", start=start)
     own = TreeCorrelations("parent_correlation", tree, shape, dims="tree_node", start=correlation)
     edge, strength = neighbour_correlations(tree, own, p)
     pm.Deterministic("edge", edge, dims="pair")
     pm.Deterministic("weight", strength, dims="pair")
+    return tree, own
+
+
+def record_hidden_tree(table: "Table | StateTable", most: int, weight: float) -> None:
+    """Name the nodes of a tree, and record what readers need to know of its prior.
+
+    Parameters
+    ----------
+    table : Table or StateTable
+    most, weight
+        As of `random_hidden_tree`.
+    """
+    model = pm.modelcontext(None)
+    model.add_coord("tree_node", [*table.names, *(f"hidden {k + 1}" for k in range(most))])
     source, target = table.edge_index
-    logs = log_tree_counts(p, most) + np.arange(most + 1) * np.log(weight)
-    chances = np.exp(logs - np.logaddexp.reduce(logs))
+    each = log_tree_probabilities(table.p, most, weight)
+    chances = np.exp(log_tree_counts(table.p, most) + each)
     EdgeEnds.in_model(source, target).record()
-    EdgePrior(np.full(len(source), chances @ prior_edge_share(p, most))).record()
+    EdgePrior(np.full(len(source), chances @ prior_edge_share(table.p, most))).record()
     model.add_coord("hidden_count", list(range(most + 1)))
     HiddenNodePrior(chances).record()
-    return tree, own
 
 
 def observe_hidden_tree(

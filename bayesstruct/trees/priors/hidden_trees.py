@@ -14,7 +14,11 @@ from bayesstruct.core.distributions import GraphRV
 from bayesstruct.core.draws import seeded_draw
 from bayesstruct.core.tensors import as_float
 from bayesstruct.data.arguments import whole_number
-from bayesstruct.trees.kernels.hidden_counts import draw_edges, log_tree_counts
+from bayesstruct.trees.kernels.hidden_counts import (
+    draw_edges,
+    log_tree_counts,
+    log_tree_probabilities,
+)
 from bayesstruct.trees.ops.hidden_trees import is_rooted_form
 
 if TYPE_CHECKING:
@@ -44,8 +48,8 @@ class _Trees:
         from bayesstruct.trees.kernels.hidden_trees import rooted_parents  # with Numba
 
         p, most = self.columns, self.hidden
-        logs = log_tree_counts(p, most) + np.arange(most + 1) * np.log(float(weight))
-        chances = np.exp(logs - np.logaddexp.reduce(logs))
+        each = log_tree_probabilities(p, most, float(weight))
+        chances = np.exp(log_tree_counts(p, most) + each)
         numbers = rng.choice(most + 1, size=len(out), p=chances / chances.sum())
         for h in np.unique(numbers):
             rows = np.flatnonzero(numbers == h)

@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesstruct.core.recorded import Recorded, constant
 
-__all__ = ["HiddenNodePrior"]
+__all__ = ["HiddenNodePrior", "HiddenNodeStates"]
 
 
 @dataclass(frozen=True)
@@ -19,3 +19,15 @@ class HiddenNodePrior(Recorded):
     """
 
     probability: np.ndarray = constant("hidden_prior", "hidden_count")
+
+
+@dataclass(frozen=True)
+class HiddenNodeStates(Recorded):
+    """How many states a hidden node has.
+
+    Attributes
+    ----------
+    count : int
+    """
+
+    count: int = constant("hidden_states")

@@ -3,17 +3,21 @@
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesstruct.core.readers import register_check, register_figure, register_summary, variables
+from bayesstruct.core.tables.codings import StateLevels
+from bayesstruct.core.tables.predictions import StateRows, register_prediction
 from bayesstruct.data.arguments import number, whole_number
 from bayesstruct.graphs.groups import CONSTANTS, SAMPLE_DIMS
 from bayesstruct.graphs.mixing import indicator_ess, indicator_rhat
+from bayesstruct.networks.reading.effects import spread_positions
 from bayesstruct.precision.reading.predictive import NORMAL_READERS
 from bayesstruct.trees.kernels.hidden_normal import predict_hidden
-from bayesstruct.trees.priors.records import HiddenNodePrior
+from bayesstruct.trees.priors.records import HiddenNodePrior, HiddenNodeStates
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -31,14 +35,9 @@ __all__ = [
 ]
 
 _KIND = "trees with hidden nodes"
-_READERS = (
-    "hidden_node_table",
-    "consensus_tree",
-    "hidden_values",
-    "plot_consensus_tree",
-    "edge_table",
-    *NORMAL_READERS,
-)
+_STATES = "trees of columns of states with hidden nodes"
+_COMMON = ("hidden_node_table", "consensus_tree", "plot_consensus_tree")
+_READERS = (*_COMMON, "hidden_values", "edge_table", *NORMAL_READERS)
 _LEAST = 0.05  # splits that `bs.check` follows have at least this probability
 
 
@@ -49,20 +48,28 @@ class _Trees:
     Attributes
     ----------
     names : list of str
-    parents, correlations : (chain, draw, nodes) ndarray
+    parents : (chain, draw, nodes) ndarray
+    strengths : (chain, draw, nodes) ndarray
+        Of the edges to the parents: correlations of numbers, mutual information of states.
+    strength : {"correlation", "information"}
     """
 
     names: list[str]
     parents: np.ndarray
-    correlations: np.ndarray
+    strengths: np.ndarray
+    strength: str
 
     @classmethod
     def read(cls, source) -> "_Trees":
         """Read them from the group of the draws."""
         draws = source.transpose(*SAMPLE_DIMS, ...)
         labels = [str(v) for v in draws["tree_node"].values]
-        p = draws["deviation"].shape[-1]
-        return cls(labels[:p], draws["parent"].values, draws["parent_correlation"].values)
+        if "deviation" in draws:
+            p, strength = draws["deviation"].shape[-1], "correlation"
+        else:
+            p, strength = (1 + isqrt(1 + 8 * draws["edge"].shape[-1])) // 2, "information"
+        values = draws[f"parent_{strength}"].values
+        return cls(labels[:p], draws["parent"].values, values, strength)
 
     @cached_property
     def below(self) -> list[list[int]]:
@@ -91,11 +98,11 @@ class _Trees:
             row[[place[split] for split in masks[1:] if split in place]] = True
         return out.reshape(*self.parents.shape[:2], -1)
 
-    def mean_correlations(self, splits: list[int]) -> np.ndarray:
-        """Mean correlation along the edge of each split over the draws that have it."""
+    def mean_strengths(self, splits: list[int]) -> np.ndarray:
+        """Mean strength of the edge of each split over the draws that have it."""
         place = {split: k for k, split in enumerate(splits)}
         total, count = np.zeros(len(splits)), np.zeros(len(splits))
-        rows = self.correlations.reshape(-1, self.correlations.shape[-1])
+        rows = self.strengths.reshape(-1, self.strengths.shape[-1])
         for masks, row in zip(self.below, rows, strict=True):
             for node, split in enumerate(masks):
                 if node and split in place:
@@ -135,7 +142,16 @@ def _read(idata: "xr.DataTree") -> _Trees:
 
 
 def _is_hidden_tree(idata) -> bool:
+    return _of_numbers(idata) or _of_states(idata)
+
+
+def _of_numbers(idata) -> bool:
     own = {"parent", "parent_correlation", "deviation"} <= variables(idata)
+    return own and "hidden_prior" in variables(idata, CONSTANTS)
+
+
+def _of_states(idata) -> bool:
+    own = {"parent", "parent_table", "parent_information"} <= variables(idata)
     return own and "hidden_prior" in variables(idata, CONSTANTS)
 
 
@@ -156,7 +172,8 @@ def split_table(idata: "xr.DataTree", *, least: float = 0.05) -> "pd.DataFrame":
     -------
     pandas.DataFrame
         One row for each split: ``split``, the columns on the side without the first column; ``size``, how many; ``probability``; ``correlation``, the mean
-        along the edge in draws that have it (that of a hidden node with its neighbour nearer to the first column is positive); ``ess`` and ``r_hat`` of the
+        along the edge in draws that have it (that of a hidden node with its neighbour nearer to the first column is positive), or of states ``information``, the
+        mean mutual information of the two ends in nats; ``ess`` and ``r_hat`` of the
         indicator, NaN where all draws agree. A split of one column says that it is a leaf and not between others.
 
     Raises
@@ -180,7 +197,7 @@ def split_table(idata: "xr.DataTree", *, least: float = 0.05) -> "pd.DataFrame":
             "split": [", ".join(trees.columns(split)) for split in kept],
             "size": [split.bit_count() for split in kept],
             "probability": [trees.shares[split] for split in kept],
-            "correlation": trees.mean_correlations(kept),
+            trees.strength: trees.mean_strengths(kept),
             "ess": indicator_ess(found),
             "r_hat": indicator_rhat(found),
         }
@@ -232,7 +249,7 @@ def consensus_tree(idata: "xr.DataTree") -> "nx.Graph":
     -------
     networkx.Graph
         Nodes are the columns and hidden nodes "h1", "h2", ... (or a name that no column has), with ``hidden``. Edges have ``probability``, that of their split, and
-        ``weight``, the mean correlation along them in draws with the split, 0 if there are none.
+        ``weight``, the mean correlation along them in draws with the split (of states the mean mutual information), 0 if there are none.
 
     Raises
     ------
@@ -294,7 +311,7 @@ def _graph(trees: _Trees, splits: list[int]) -> "nx.Graph":
     import networkx as nx
 
     above, own, labels = _labels(trees, splits)
-    weights = trees.mean_correlations(splits)
+    weights = trees.mean_strengths(splits)
     graph: nx.Graph = nx.Graph(forest=True)
     graph.add_nodes_from(trees.names, hidden=False)
     for k, label in enumerate(labels):
@@ -308,7 +325,7 @@ def _graph(trees: _Trees, splits: list[int]) -> "nx.Graph":
                 split = 1 << trees.names.index(name)
                 split = split if split > 1 else splits[0] ^ 1
                 share = trees.shares.get(split, 0.0)
-                weight = float(trees.mean_correlations([split])[0])
+                weight = float(trees.mean_strengths([split])[0])
                 graph.add_edge(label, name, probability=share, weight=weight)
     return graph
 
@@ -334,7 +351,7 @@ def hidden_values(idata: "xr.DataTree", *, draws: int = 200) -> "pd.DataFrame":
     Raises
     ------
     ValueError
-        If `idata` is not such a result, or `draws` is less than 1.
+        If `idata` is not such a result, or one of columns of states, or `draws` is less than 1.
 
     Examples
     --------
@@ -345,6 +362,11 @@ def hidden_values(idata: "xr.DataTree", *, draws: int = 200) -> "pd.DataFrame":
     from bayesstruct.core.tables.observed import completed_tables, observed_table
 
     trees = _read(idata)
+    if trees.strength != "correlation":
+        raise ValueError(
+            "hidden nodes of columns of states have states without names, which draws may name differently: there is no mean of them; "
+            "bs.split_table(idata) shows which columns are beyond each of them"
+        )
     wanted = _wanted(trees)
     table, missing = observed_table(idata)
     posterior = idata["posterior"].to_dataset().transpose(*SAMPLE_DIMS, ...)
@@ -366,7 +388,7 @@ def hidden_values(idata: "xr.DataTree", *, draws: int = 200) -> "pd.DataFrame":
             continue
         z = (completed(c, d) - location) / scale - posterior["mean"].values[c, d]
         z = z / posterior["deviation"].values[c, d]
-        mean, covariance = predict_hidden(trees.parents[c, d], trees.correlations[c, d], z)
+        mean, covariance = predict_hidden(trees.parents[c, d], trees.strengths[c, d], z)
         for node, name in found.items():
             # A neighbour that is another one in each draw may go with the node in another direction.
             sign = -1.0 if total[name] @ mean[:, node - p] < 0.0 else 1.0
@@ -426,7 +448,8 @@ def _labelled(draws: "xr.Dataset"):
     """Names of what depends on the numbers of hidden nodes, and of edges that never changed, as splits tell more of these."""
     of_edges = [name for name in ("edge", "weight") if name in draws]
     still = [name for name in of_edges if not np.ptp(draws[name].values, axis=(0, 1)).any()]
-    return ["parent", "parent_correlation", *still]
+    own = ("parent", "parent_correlation", "parent_table", "parent_information")
+    return [*(name for name in own if name in draws), *still]
 
 
 def plot_consensus_tree(
@@ -462,12 +485,45 @@ def plot_consensus_tree(
     return plot_graph(graph, ax=ax, **({"groups": kinds} | options))
 
 
+def _rows(idata: "xr.DataTree") -> StateRows:
+    """Distribution of a row of states in each draw."""
+    from bayesstruct.trees.kernels.hidden_states.messages import row_log_likelihoods
+
+    trees, constants = _read(idata), idata[CONSTANTS].to_dataset()
+    p, most = len(trees.names), trees.parents.shape[-1]
+    coding = StateLevels.coding(constants, trees.names)
+    draws = idata["posterior"].to_dataset().transpose(*SAMPLE_DIMS, ...)
+    tables = draws["parent_table"].values
+    tables = tables.reshape(-1, *tables.shape[2:])
+    parents = trees.parents.reshape(-1, most).astype(np.int64)
+    keep = spread_positions(len(parents))
+    hidden = int(HiddenNodeStates.read(idata).count)
+    states = np.array([*(len(own) for own in coding.levels), *[hidden] * (most - p)])
+
+    def weigh(rows, part):
+        codes = np.ascontiguousarray(rows, np.int64)
+        return np.array(
+            [row_log_likelihoods(parents[k], tables[k], states, codes) for k in keep[part]]
+        )
+
+    return StateRows(coding, weigh, len(keep), {})
+
+
+register_summary(
+    _STATES,
+    _of_states,
+    split_table,
+    (*_COMMON, "edge_table", "predict", "pointwise"),
+    before="undirected graphs",
+)
 register_summary(
     _KIND,
-    _is_hidden_tree,
+    _of_numbers,
     split_table,
     tuple(dict.fromkeys(_READERS)),
     before="Gaussian graphical models",
 )
-register_figure(plot_consensus_tree, _KIND)
-register_check(_KIND, _is_hidden_tree, _quantities, _labelled)
+register_figure(plot_consensus_tree, _KIND, _STATES)
+register_check(_KIND, _of_numbers, _quantities, _labelled)
+register_check(_STATES, _of_states, _quantities, _labelled)
+register_prediction(_STATES, _of_states, _rows)

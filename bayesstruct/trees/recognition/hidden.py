@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pymc import Model
     from pytensor.tensor import TensorVariable
 
-__all__ = ["HiddenTreePart", "hidden_tree_part"]
+__all__ = ["HiddenTreePart", "hidden_tree_part", "the_one"]
 
 _ROWS = (GraphicalNormalRV, IncompleteGraphicalNormalRV)
 
@@ -70,9 +70,9 @@ def hidden_tree_part(model: "Model", tree: "TensorVariable") -> HiddenTreePart:
     if tree.type.ndim != 1:
         raise NotRecognized(f"{tree.name!r} holds several trees; make a variable of each")
     children = children_of(model, tree)
-    correlations = _the_one(children, (TreeCorrelationsRV,), tree, "TreeCorrelations")
-    mean = _the_one(children, (TreeMeansRV,), tree, "TreeMeans")
-    rows = _the_one(children, _ROWS, tree, "observed GraphicalNormal")
+    correlations = the_one(children, (TreeCorrelationsRV,), tree, "TreeCorrelations")
+    mean = the_one(children, (TreeMeansRV,), tree, "TreeMeans")
+    rows = the_one(children, _ROWS, tree, "observed GraphicalNormal")
     gaps = [rv for rv in children if is_op(rv, MissingCellsRV)]
     precision = unpadded_parameters(mean)[0]
     deviations = _deviations(model, precision, (tree, correlations))
@@ -85,8 +85,14 @@ def hidden_tree_part(model: "Model", tree: "TensorVariable") -> HiddenTreePart:
     return part
 
 
-def _the_one(variables, kinds, parent, name):
-    """Return the only variable of these kinds."""
+def the_one(variables, kinds, parent, name):
+    """Return the only one of some variables that is of these kinds.
+
+    Raises
+    ------
+    NotRecognized
+        If there is none, or several.
+    """
     found = [rv for rv in variables if is_op(rv, kinds)]
     if len(found) != 1:
         raise NotRecognized(

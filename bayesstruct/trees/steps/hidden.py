@@ -17,7 +17,7 @@ from bayesstruct.core.recognition import (
     refusals,
 )
 from bayesstruct.trees.kernels.gaussian import draw_means, posterior_scale
-from bayesstruct.trees.kernels.hidden_counts import log_tree_counts
+from bayesstruct.trees.kernels.hidden_counts import log_tree_probabilities
 from bayesstruct.trees.kernels.hidden_normal import column_precision
 from bayesstruct.trees.priors.hidden_trees import HIDDEN_STEP, HiddenTreeRV, TreeCorrelationsRV
 from bayesstruct.trees.recognition.hidden import hidden_tree_part
@@ -138,7 +138,5 @@ class HiddenTreeMoves(GibbsStep):
 
 def _prior(columns, most, weight, shape, spread):
     """Return the prior as the kernel takes it."""
-    counts, logs = log_tree_counts(columns, most), np.arange(most + 1) * np.log(weight)
     log_constant = -betaln(shape, shape) - (2.0 * shape - 1.0) * np.log(2.0)
-    log_tree = logs - np.logaddexp.reduce(counts + logs)
-    return log_tree, shape, float(log_constant), spread
+    return log_tree_probabilities(columns, most, weight), shape, float(log_constant), spread
