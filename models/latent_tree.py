@@ -136,7 +136,7 @@ def latent_tree(
     names: ``parent_table`` of two draws may name them differently, also where the tree is the same.
 
     Each draw costs about :math:`p^3` operations for numbers, whatever the number of rows. For states each of its p moves looks at all places with all different rows, which
-    takes longer. The steps are :class:`bayesstruct.steps.HiddenTreeMoves` and :class:`bayesstruct.steps.HiddenStateMoves`.
+    takes longer: some 0.2 s a draw for ten columns of two states with 400 different rows. The steps are :class:`bayesstruct.steps.HiddenTreeMoves` and :class:`bayesstruct.steps.HiddenStateMoves`.
 
     References
     ----------
