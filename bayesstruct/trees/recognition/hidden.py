@@ -24,6 +24,7 @@ from bayesstruct.precision.priors.rows import (
 from bayesstruct.trees.ops.hidden_trees import HiddenTreePrecision
 from bayesstruct.trees.priors.gaussian import TreeMeansRV
 from bayesstruct.trees.priors.hidden_trees import HIDDEN_STEP, TreeCorrelationsRV
+from bayesstruct.trees.recognition.checks import check_free, refuse_others
 
 if TYPE_CHECKING:
     from pymc import Model
@@ -79,9 +80,9 @@ def hidden_tree_part(model: "Model", tree: "TensorVariable") -> HiddenTreePart:
     if len(gaps) != is_op(rows, IncompleteGraphicalNormalRV):
         raise NotRecognized(f"{len(gaps)} variables are missing values of {rows.name!r}")
     part = HiddenTreePart(tree, correlations, deviations, mean, rows, gaps[0] if gaps else None)
-    _check_children(model, part)
+    refuse_others(model, part.variables, part.rows)
     _check_parameters(part, precision)
-    _check_free(model, part)
+    check_free(model, part.variables, part.rows)
     return part
 
 
@@ -114,18 +115,6 @@ def _deviations(model, precision, known):
     return deviations
 
 
-def _check_children(model, part):
-    """Refuse other variables that depend on one of the part."""
-    own = {*part.variables, part.rows}
-    for rv in part.variables:
-        others = [child for child in children_of(model, rv) if child not in own]
-        if others:
-            names = ", ".join(repr(child.name) for child in others)
-            raise NotRecognized(
-                f"{names} {'depends' if len(others) == 1 else 'depend'} on {rv.name!r}"
-            )
-
-
 def _check_parameters(part, precision):
     """Refuse hyperparameters that are random, and rows with other means or another matrix."""
     hyper = [*parameters(part.tree), parameters(part.correlations)[1]]
@@ -143,12 +132,3 @@ def _check_parameters(part, precision):
             raise NotRecognized(
                 f"{part.missing.name!r} has other parameters than {part.rows.name!r}"
             )
-
-
-def _check_free(model, part):
-    """Refuse parameters that are observed or transformed, and rows that are not observed."""
-    if part.rows not in model.observed_RVs:
-        raise NotRecognized(f"{part.rows.name!r} is not observed")
-    for rv in part.variables:
-        if rv not in model.free_RVs or model.rvs_to_transforms.get(rv) is not None:
-            raise NotRecognized(f"{rv.name!r} is observed or has a transform")

@@ -12,6 +12,7 @@ from bayesstruct.core.recognition import (
 )
 from bayesstruct.core.tensors import random_ancestors
 from bayesstruct.trees.priors.hidden_states import HiddenTreeStatesRV, TreeTablesRV
+from bayesstruct.trees.recognition.checks import check_free, refuse_others
 from bayesstruct.trees.recognition.hidden import the_one
 
 if TYPE_CHECKING:
@@ -54,19 +55,11 @@ def hidden_states_part(model: "Model", tree: "TensorVariable") -> HiddenStatesPa
     tables = the_one(children, (TreeTablesRV,), tree, "TreeTables")
     rows = the_one(children, (HiddenTreeStatesRV,), tree, "observed HiddenTreeStates")
     part = HiddenStatesPart(tree, tables, rows)
-    for rv in part.variables:
-        others = [child for child in children_of(model, rv) if child not in (tables, rows)]
-        if others:
-            names = ", ".join(repr(child.name) for child in others)
-            verb = "depends" if len(others) == 1 else "depend"
-            raise NotRecognized(f"{names} {verb} on {rv.name!r}")
-        if rv not in model.free_RVs or model.rvs_to_transforms.get(rv) is not None:
-            raise NotRecognized(f"{rv.name!r} is observed or has a transform")
+    refuse_others(model, part.variables, rows)
+    check_free(model, part.variables, rows)
     if random_ancestors(*parameters(tree), parameters(tables)[1]):
         raise NotRecognized(f"a parameter of the prior of {tree.name!r} is random")
     used = unpadded_parameters(rows)
     if not (used[0] is tree and used[1] is tables and is_op(rows, HiddenTreeStatesRV)):
         raise NotRecognized(f"{rows.name!r} has another tree or other tables")
-    if rows not in model.observed_RVs:
-        raise NotRecognized(f"{rows.name!r} is not observed")
     return part

@@ -36,6 +36,7 @@ from bayesstruct.trees.priors.gaussian import TreeMeansRV, TreePrecisionRV
 from bayesstruct.trees.priors.mixed_tree import MixedSpanningTreeRV, MixedTreeParametersRV
 from bayesstruct.trees.priors.spanning_forest import SpanningForestRV
 from bayesstruct.trees.priors.spanning_tree import STEP, SpanningTreeRV
+from bayesstruct.trees.recognition.checks import check_free, refuse_dependants
 
 if TYPE_CHECKING:
     from pymc import Model
@@ -198,7 +199,7 @@ def tree_part(model: "Model", tree: "TensorVariable") -> TreePart:
     if any(is_op(child, MixedTreeParametersRV) for child in children):
         return _mixed(model, tree, children)
     if not any(is_op(child, (ProbabilityTablesRV, *_STATES)) for child in children):
-        _refuse(children, tree)
+        refuse_dependants(children, tree)
     return _states(model, tree, children)
 
 
@@ -230,19 +231,19 @@ def claimed_share(model: "Model", part: TreePart) -> "TensorVariable | None":
 
 def _numbers(model, tree, children):
     precision = _the_one(children, TreePrecisionRV, tree)
-    _refuse([rv for rv in children if rv is not precision], tree)
+    refuse_dependants([rv for rv in children if rv is not precision], tree)
     below = children_of(model, precision)
     mean = _the_one(below, TreeMeansRV, precision)
     rows = _the_one(below, _NUMBERS, precision)
     gaps = [rv for rv in below if is_op(rv, MissingCellsRV)]
-    _refuse([rv for rv in below if rv not in (mean, rows, *gaps)], precision)
-    _refuse([rv for rv in children_of(model, mean) if rv not in (rows, *gaps)], mean)
+    refuse_dependants([rv for rv in below if rv not in (mean, rows, *gaps)], precision)
+    refuse_dependants([rv for rv in children_of(model, mean) if rv not in (rows, *gaps)], mean)
     incomplete = is_op(rows, IncompleteGraphicalNormalRV)
     if len(gaps) != incomplete:
         raise NotRecognized(f"{len(gaps)} variables are missing values of {rows.name!r}")
     missing = gaps[0] if gaps else None
     part = NumberPart(tree, precision, mean, rows, missing)
-    _check_free(model, part)
+    check_free(model, part.variables, part.rows)
     used = unpadded_parameters(rows)
     if not (used[0] is mean and used[1] is precision):
         raise NotRecognized(f"{rows.name!r} has other means or another matrix")
@@ -252,15 +253,15 @@ def _numbers(model, tree, children):
         *shared, _, mask = unpadded_parameters(missing)
         if not all(map(same_value, [*shared, mask], used)):
             raise NotRecognized(f"{missing.name!r} has other parameters than {rows.name!r}")
-        _refuse(children_of(model, missing), missing)
+        refuse_dependants(children_of(model, missing), missing)
     return part
 
 
 def _states(model, tree, children):
     tables = _the_one(children, ProbabilityTablesRV, tree)
     rows = _the_one(children, _STATES, tree)
-    _refuse([rv for rv in children if rv not in (tables, rows)], tree)
-    _refuse([rv for rv in children_of(model, tables) if rv is not rows], tables)
+    refuse_dependants([rv for rv in children if rv not in (tables, rows)], tree)
+    refuse_dependants([rv for rv in children_of(model, tables) if rv is not rows], tables)
     _, used, *others = unpadded_parameters(rows)
     if used is not tables or not tree_of(tables) is tree_of(rows) is tree:
         raise NotRecognized(f"{rows.name!r} has another graph or other tables")
@@ -268,22 +269,22 @@ def _states(model, tree, children):
     if missing is not None:
         if missing not in model.free_RVs:
             raise NotRecognized("the missing values are no variable of the model")
-        _refuse([rv for rv in children_of(model, missing) if rv is not rows], missing)
+        refuse_dependants([rv for rv in children_of(model, missing) if rv is not rows], missing)
     table = DiscreteTable.of(model, rows, {ProbabilityTablesRV: tables})
     if not table.free.all():
         raise NotRecognized(
             f"values of {rows.name!r} were set from outside, and a tree has no directions"
         )
     part = StatePart(tree, tables, rows, table, missing)
-    _check_free(model, part)
+    check_free(model, part.variables, part.rows)
     return part
 
 
 def _mixed(model, tree, children):
     vector = _the_one(children, MixedTreeParametersRV, tree)
     rows = _the_one(children, _MIXED, tree)
-    _refuse([rv for rv in children if rv not in (vector, rows)], tree)
-    _refuse([rv for rv in children_of(model, vector) if rv is not rows], vector)
+    refuse_dependants([rv for rv in children if rv not in (vector, rows)], tree)
+    refuse_dependants([rv for rv in children_of(model, vector) if rv is not rows], vector)
     _, used, *units, _ = unpadded_parameters(rows)[:5]
     missing = unpadded_parameters(rows)[5] if is_op(rows, IncompleteMixedNetworkRV) else None
     layout, numbers = rows.owner.op.layout, tuple(not k for k in rows.owner.op.layout.states)
@@ -299,9 +300,9 @@ def _mixed(model, tree, children):
         same = is_op(missing, MissingMixedValuesRV)
         if not same or missing.owner.op.mask is not rows.owner.op.mask:
             raise NotRecognized(f"{missing.name!r} are not the values that {rows.name!r} misses")
-        _refuse([rv for rv in children_of(model, missing) if rv is not rows], missing)
+        refuse_dependants([rv for rv in children_of(model, missing) if rv is not rows], missing)
     part = MixedPart(tree, vector, rows, missing)
-    _check_free(model, part)
+    check_free(model, part.variables, part.rows)
     return part
 
 
@@ -314,23 +315,6 @@ def _the_one(variables, kinds, parent):
             f"{', '.join(repr(rv.name) for rv in variables)}"
         )
     return found[0]
-
-
-def _refuse(variables, parent):
-    if variables:
-        verb = "depends" if len(variables) == 1 else "depend"
-        raise NotRecognized(
-            f"{', '.join(repr(rv.name) for rv in variables)} {verb} on {parent.name!r}"
-        )
-
-
-def _check_free(model, part):
-    """Refuse parameters that are observed or transformed, and rows that are not observed."""
-    if part.rows not in model.observed_RVs:
-        raise NotRecognized(f"{part.rows.name!r} is not observed")
-    for rv in part.variables:
-        if rv not in model.free_RVs or model.rvs_to_transforms.get(rv) is not None:
-            raise NotRecognized(f"{rv.name!r} is observed or has a transform")
 
 
 def is_tree_variable(variable: "TensorVariable") -> bool:
